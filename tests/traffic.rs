@@ -33,8 +33,11 @@ fn timed(warmup_s: u64, measured_s: u64) -> Limit {
     Limit::Time { warmup_ns: warmup_s * SECOND, measured_ns: measured_s * SECOND, cooldown_ns: SECOND }
 }
 
+/// The outcome of a run of TPC-C.
+type Counted = Outcome<<Tpcc as Workload>::Ledger>;
+
 /// Runs TPC-C and checks it.
-fn run<S: Scheme>(given: &[(&str, &str)], job: &Job) -> Outcome<Tpcc> {
+fn run<S: Scheme>(given: &[(&str, &str)], job: &Job) -> Counted {
     let given: Vec<_> =
         SMALL.iter().chain(given).map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let values = Values::new(S::SETTINGS.iter().chain(Tpcc::SETTINGS), &given).expect("legal settings");
@@ -70,7 +73,7 @@ fn lines(requests: u64) -> u64 {
 }
 
 /// Returns the number of round trips of all requests of a run together.
-fn round_trips(outcome: &Outcome<Tpcc>, rtt_ns: u64) -> u64 {
+fn round_trips(outcome: &Counted, rtt_ns: u64) -> u64 {
     let sum_ns = |tally: &driver::TypeTally| tally.latency_ns.mean() * tally.latency_ns.count() as f64;
     (outcome.types.iter().map(sum_ns).sum::<f64>() / rtt_ns as f64) as u64
 }

@@ -4,17 +4,17 @@ use core::cell::RefCell;
 use core::convert::Infallible;
 use core::ops::{Bound, ControlFlow, RangeBounds};
 
-use stdx::history::Version;
 use storage::{
-    GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Key, Layout, LeafRef, NewRow, NoMemory, Placed,
-    Row, RowRef, Schema, Slot, Table, TableMemory, Tables, Walker, Watcher, Which, row_of, words_of,
+    Index, IndexOn, Key, Layout, LeafRef, NoMemory, Row, RowRef, Schema, Table, TableMemory, Tables, Walker,
+    Watcher,
 };
 use sync::workers;
 
 use crate::leftovers::Leftovers;
 use crate::moves::Moves;
 use crate::setting::{SettingError, Values};
-use crate::{Direction, Env, Loader, Observer, Quiesced, Scheme, Session, Share, Sink, Workload};
+use crate::shell::{TypedLoader, TypedView};
+use crate::{Env, Observer, Quiesced, Scheme, Session, Share, Sink, Workload};
 
 /// Tables under a concurrency-control scheme.
 #[derive(Debug)]
@@ -119,8 +119,8 @@ impl<S: Scheme> Database<S> {
     /// Loads a workload's first rows by several workers.
     pub fn load<W: Workload>(&self, workload: &W, loaders: usize) {
         let load = |index| {
-            let mut loader = Load { db: self, slot: self.tables.slot(), row: Vec::new() };
-            workload.load(Share { index, of: loaders }, &mut loader);
+            let mut rows = self.word_loader();
+            workload.load(Share { index, of: loaders }, &mut TypedLoader::new(&mut rows));
         };
         // One loader needs no thread of its own: then a schedule of workers begins with loaded tables.
         if loaders == 1 {
@@ -149,93 +149,6 @@ impl<S: Scheme> Database<S> {
     /// The use of the memory, a line a table.
     pub fn memory(&self) -> Vec<TableMemory> {
         self.tables.memory()
-    }
-}
-
-/// Inserts rows without transactions.
-struct Load<'db, S: Scheme> {
-    db: &'db Database<S>,
-    slot: Slot<'db, S>,
-    /// The value of a record that several column groups share, while the groups are put into it.
-    row: Vec<u64>,
-}
-
-impl<S: Scheme> Loader for Load<'_, S> {
-    fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>) {
-        let store = self.db.tables.get(table.id());
-        let new = self.slot.new_row(store, key.home());
-        if store.is_shared() {
-            self.row.clear();
-            self.row.resize(new.row().record(0).width(), Version::LOADED.word());
-        }
-        let Ok(()) = table.try_each(rows, &mut Fill { load: self, new: &new });
-        if store.is_shared() {
-            self.slot.fill(&new, 0, &self.row);
-        }
-        for record in new.row().records() {
-            self.db.scheme.loaded(record);
-        }
-        if store.lookup() != storage::Lookup::Heap {
-            let Ok(placed) = store.index(Which::Primary).insert(key.ordered(), new.row(), &mut Unwatched);
-            assert!(matches!(placed, Placed::Added), "{key:?} is loaded into `{}` twice", store.name());
-        }
-        let Ok(()) = table.try_each(rows, &mut Enter { row: new.row(), key });
-    }
-}
-
-/// Writes the first values of a row's groups.
-struct Fill<'a, 'db, S: Scheme> {
-    load: &'a mut Load<'db, S>,
-    new: &'a NewRow<'db, S>,
-}
-
-impl<K: Key, S: Scheme> GroupVisit<K> for Fill<'_, '_, S> {
-    type Stop = Infallible;
-
-    fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Infallible> {
-        let (words, store) = (words_of(row), self.new.row().table());
-        if store.is_shared() {
-            self.load.row[store.place(table.group())].copy_from_slice(words);
-        } else if self.load.db.tables.has_marks() {
-            let mut marked = words.to_vec();
-            marked.push(Version::LOADED.word());
-            self.load.slot.fill(self.new, table.group(), &marked);
-        } else {
-            self.load.slot.fill(self.new, table.group(), words);
-        }
-        Ok(())
-    }
-}
-
-/// Enters a loaded row into its secondary indexes.
-struct Enter<'db, K, S: Scheme> {
-    row: RowRef<'db, S>,
-    key: K,
-}
-
-impl<K: Key, S: Scheme> GroupVisit<K> for Enter<'_, K, S> {
-    type Stop = Infallible;
-
-    fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Infallible> {
-        let mut enter = EnterIndex { row: self.row, group: table.group() as u16 };
-        R::Indexes::try_each(self.key, row, &mut enter)
-    }
-}
-
-/// Enters a loaded row into one secondary index after the other.
-struct EnterIndex<'db, S: Scheme> {
-    row: RowRef<'db, S>,
-    group: u16,
-}
-
-impl<S: Scheme> IndexVisit for EnterIndex<'_, S> {
-    type Stop = Infallible;
-
-    fn index<K: Key>(&mut self, position: usize, key: K) -> Result<(), Infallible> {
-        let which = Which::Secondary { group: self.group, position: position as u16 };
-        let Ok(placed) = self.row.table().index(which).insert(key.ordered(), self.row, &mut Unwatched);
-        assert!(matches!(placed, Placed::Added), "secondary key {key:?} is not unique");
-        Ok(())
     }
 }
 
@@ -282,81 +195,55 @@ impl<'db, S: Scheme> View<'db, S> {
         has_all
     }
 
-    fn see<R: Row + ?Sized, O>(
-        &self,
-        row: RowRef<'db, S>,
-        table: Table<R>,
-        see: impl FnOnce(&R) -> O,
-    ) -> Option<O> {
+    /// Shows a column group of a row, if it has a value.
+    pub(crate) fn show(&self, row: RowRef<'db, S>, group: usize, see: &mut dyn FnMut(&[u64])) {
         let idle = self.idle.borrow_mut().pop();
         let mut txn = idle.unwrap_or_else(|| self.db.scheme.attach(self.db.tables.slot()));
         let marks = usize::from(self.db.tables.has_marks());
-        let latest = self.db.scheme.latest(&mut txn, row.record(table.group()));
-        let place = || row.table().place(table.group());
-        let seen = latest.map(|words| see(row_of(table.part(&words[..words.len() - marks], place))));
+        let store = row.table();
+        if let Some(words) = self.db.scheme.latest(&mut txn, row.record(group)) {
+            let words = &words[..words.len() - marks];
+            see(if store.is_shared() { &words[store.place(group)] } else { words });
+        }
         self.idle.borrow_mut().push(txn);
-        seen
     }
 }
 
+/// The same as through [`TypedView`], for callers that know the scheme.
 impl<S: Scheme> Quiesced for View<'_, S> {
     fn read<R: Row + ?Sized, O>(&self, table: Table<R>, key: R::Key, see: impl FnOnce(&R) -> O) -> Option<O> {
-        let index = self.db.tables.get(table.id()).index(Which::Primary);
-        self.see(index.peek(key.ordered())?, table, see)
+        TypedView(self).read(table, key, see)
     }
 
     fn scan<R: Row + ?Sized>(
         &self,
         table: Table<R>,
         keys: impl RangeBounds<R::Key>,
-        mut see: impl FnMut(R::Key, &R) -> ControlFlow<()>,
+        see: impl FnMut(R::Key, &R) -> ControlFlow<()>,
     ) {
-        let index = self.db.tables.get(table.id()).index(Which::Primary);
-        let visit = |key, row| {
-            self.see(row, table, |row| see(R::Key::from_ordered(key), row))
-                .unwrap_or(ControlFlow::Continue(()))
-        };
-        let (from, to) = bounds(&keys);
-        let Ok(()) = index.scan(from, to, Direction::Forward, &mut Plain(visit));
+        TypedView(self).scan(table, keys, see);
     }
 
-    fn heap<R: Row + ?Sized>(&self, table: Table<R>, share: Share, mut see: impl FnMut(&R)) {
-        self.db.tables.get(table.id()).for_each_row(share.index, share.of, |row| {
-            self.see(row, table, &mut see);
-        });
+    fn heap<R: Row + ?Sized>(&self, table: Table<R>, share: Share, see: impl FnMut(&R)) {
+        TypedView(self).heap(table, share, see);
     }
 
-    fn rows<R: Row + ?Sized>(&self, table: Table<R>, share: Share, mut see: impl FnMut(R::Key, &R)) {
-        let index = self.db.tables.get(table.id()).index(Which::Primary);
-        index.for_each(share.index, share.of, |key, row| {
-            self.see(row, table, |row| see(R::Key::from_ordered(key), row));
-        });
+    fn rows<R: Row + ?Sized>(&self, table: Table<R>, share: Share, see: impl FnMut(R::Key, &R)) {
+        TypedView(self).rows(table, share, see);
     }
 
     fn scan_by<R: Row, I: IndexOn<R>>(
         &self,
         index: Index<R, I>,
         keys: impl RangeBounds<I::Key>,
-        mut see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
+        see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
     ) {
-        let table = index.rows();
-        let visit =
-            |key, row| {
-                let key = I::Key::from_ordered(key);
-                // A row that has moved may still be found under the key that it had.
-                self.see(row, table, |row| {
-                    if I::holds(key, row) { see(key, row) } else { ControlFlow::Continue(()) }
-                })
-                .unwrap_or(ControlFlow::Continue(()))
-            };
-        let (from, to) = bounds(&keys);
-        let index = self.db.tables.get(index.table()).index(index.which());
-        let Ok(()) = index.scan(from, to, Direction::Forward, &mut Plain(visit));
+        TypedView(self).scan_by(index, keys, see);
     }
 }
 
 /// A walk over a quiesced index: a closure over its entries.
-struct Plain<F>(F);
+pub(crate) struct Plain<F>(pub(crate) F);
 
 impl<'db, K, S: Scheme, F: FnMut(K, RowRef<'db, S>) -> ControlFlow<()>> Walker<'db, K, S> for Plain<F> {
     type Stop = Infallible;

@@ -12,11 +12,13 @@ mod moves;
 mod observer;
 pub mod parts;
 pub mod plants;
+mod program;
 mod raw;
 mod recorder;
 mod scheme;
 mod session;
 pub mod setting;
+mod shell;
 mod sink;
 mod transaction;
 mod words;
@@ -27,6 +29,7 @@ pub use counter::Counter;
 pub use database::{Database, MakeError, View};
 pub use meter::{Meter, Phase};
 pub use observer::{Facet, Observe, Observer};
+pub use program::{Call, Ledger, Program, Scratch};
 pub use raw::{Misuse, RawError, RawSession, RawTxn};
 pub use recorder::{Recorder, Records};
 pub use scheme::{
@@ -34,6 +37,7 @@ pub use scheme::{
     Step, Ticket, Touch, Views, Write, slot_rng,
 };
 pub use session::{Attempt, Session};
+pub use shell::{KeyRange, RowLoader, RowView, Shown, TypedLoader, TypedView};
 pub use sink::Sink;
 pub use storage::{
     Additive, AnyKey, Direction, Groups, Home, Index, IndexOn, Key, Layout, Lookup, Row, Schema, Table,

@@ -7,9 +7,9 @@
 use core::fmt;
 use core::ops::{Bound, ControlFlow, Range};
 
-use storage::{AnyKey, Direction, Home, IndexedKey, Lookup, TableId, TableStore, Which, accumulate};
+use storage::{AnyKey, Direction, Home, IndexedKey, Lookup, TableId, TableStore, Which};
 
-use crate::session::{Declared, Scan, ahead, with_width};
+use crate::session::{Target, ahead, with_width};
 use crate::{Abort, Attempt, Observer, Scheme, Session, Sink, Ticket};
 
 /// A call that no type would have let pass. The attempt changed nothing by it; the program must be changed.
@@ -473,8 +473,10 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_group(store, group)?;
             check_found(store)?;
             check_primary(store, &key)?;
-            let read = with_width!(key, |key| attempt.read_words(Declared::new(store, group), key, see))?;
-            Ok(read.is_some())
+            let target = Target { table, group: group as u16 };
+            let home = if S::PARTITIONED { store.home(Which::Primary, key) } else { Home::Everywhere };
+            let words = with_width!(key, |key| attempt.read_words(target, home, key))?;
+            Ok(words.map(see).is_some())
         })
     }
 
@@ -488,9 +490,9 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
         self.write(table, key, |attempt, store| {
             check_group(store, group)?;
             check_found(store)?;
-            let updated =
-                with_width!(key, |key| attempt.update_words(Declared::new(store, group), key, change))?;
-            Ok(updated.is_some())
+            let target = Target { table, group: group as u16 };
+            let home = if S::PARTITIONED { store.home(Which::Primary, key) } else { Home::Everywhere };
+            Ok(with_width!(key, |key| attempt.change_words(target, home, key, change))?)
         })
     }
 
@@ -500,8 +502,9 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_found(store)?;
             check_additive(store, group)?;
             check_row(store, group, amounts)?;
-            let add = |words: &mut [u64]| accumulate(words, amounts);
-            Ok(with_width!(key, |key| attempt.add_words(Declared::new(store, group), key, add))?)
+            let target = Target { table, group: group as u16 };
+            let home = if S::PARTITIONED { store.home(Which::Primary, key) } else { Home::Everywhere };
+            Ok(with_width!(key, |key| attempt.add_words(target, home, key, amounts))?)
         })
     }
 
@@ -516,7 +519,9 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_group(store, group)?;
             check_found(store)?;
             check_row(store, group, words)?;
-            Ok(with_width!(key, |key| attempt.replace_words(Declared::new(store, group), key, words))?)
+            let target = Target { table, group: group as u16 };
+            let home = if S::PARTITIONED { store.home(Which::Primary, key) } else { Home::Everywhere };
+            Ok(with_width!(key, |key| attempt.replace_words(target, home, key, words))?)
         })
     }
 
@@ -530,11 +535,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
                 check_row(store, group, words)?;
             }
             let home = store.home(Which::Primary, key);
-            let inserted = with_width!(key, |key| attempt.insert_words(table, key, home, |row| {
-                let mut rows = groups.iter().enumerate();
-                rows.try_for_each(|(group, words)| row.group(Declared::new(store, group), words))
-            }))?;
-            Ok(inserted)
+            Ok(with_width!(key, |key| attempt.insert_words(table, key, home, groups))?)
         })
     }
 
@@ -542,7 +543,9 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
         self.write(table, key, |attempt, store| {
             check_found(store)?;
             let group = group_of_indexes(store)?;
-            Ok(with_width!(key, |key| attempt.delete_words(Declared::new(store, group), key))?)
+            let target = Target { table, group: group as u16 };
+            let home = if S::PARTITIONED { store.home(Which::Primary, key) } else { Home::Everywhere };
+            Ok(with_width!(key, |key| attempt.delete_words(target, home, key))?)
         })
     }
 
@@ -613,16 +616,12 @@ fn walk<'db, K: IndexedKey, S: Scheme, O: Observer, L: Sink>(
     see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
 ) -> Result<(), Abort> {
     let keys = (from.map(K::typed), to.map(K::typed));
-    let see = |key: K, words: &[u64]| see(key.any(), words);
-    let layout = Declared::<S, K>::new(store, group);
-    match which {
-        Which::Primary => {
-            let holds = |_, _: &[u64]| true;
-            Scan::walk(attempt, (layout, which), keys, direction, holds, see)
-        }
-        Which::Secondary { .. } => {
-            let holds = |key: K, words: &[u64]| store.holds(which, key.any(), words);
-            attempt.walk_secondary((layout, which), keys, direction, holds, see)
-        }
-    }
+    let may_differ = attempt.may_differ(store.id());
+    attempt.scan_words((store.id(), group as u16, which), keys, direction, &mut |key: K, words| {
+        let is_held = match which {
+            Which::Primary => true,
+            Which::Secondary { .. } => !may_differ() || store.holds(which, key.any(), words),
+        };
+        is_held.then(|| see(key.any(), words))
+    })
 }

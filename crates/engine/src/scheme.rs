@@ -282,7 +282,9 @@ pub trait Scheme: Shape {
     /// whether an update announces its write at once, as [`Write::Modify`] does, or [reads
     /// first](crate::Session::read_first).
     const UPGRADES: bool = false;
-    /// Whether [`touch`](Self::touch) tells the scheme which keys an attempt will look for.
+    /// Whether it owns partitions, and is told by [`reach`](Self::reach) where the keys live that an attempt looks for.
+    const PARTITIONED: bool = false;
+    /// Whether it is told by [`touch`](Self::touch) what an attempt will look for.
     const PLANS: bool = false;
     /// Whether the order of the scheme's stamps is a serial order that explains all commits. The only conflicts between
     /// commits with the same stamp are reads by one of what the other wrote.

@@ -1,17 +1,17 @@
 //! Sessions: typed rows above, words below. [`Session::attempt`] is the one way to run an attempt.
 
-mod layout;
 mod moving;
 mod private;
 mod touches;
 mod unlinks;
+mod width;
 mod words;
 
 use core::ops::{ControlFlow, RangeBounds};
 
 use storage::{
-    Additive, AnyKey, Groups, Index, IndexOn, IndexRef, IndexedKey, Key, Row, RowRef, Slot, Table, Which,
-    accumulate, row_of, row_of_mut, words_of,
+    Additive, AnyKey, Groups, Home, Index, IndexOn, IndexRef, IndexedKey, Indexes, Key, Row, RowRef, Slot,
+    Table, Which, row_of, row_of_mut, words_of,
 };
 
 use crate::database::{Database, bounds};
@@ -20,7 +20,7 @@ use crate::meter::{Meter, Phase};
 use crate::parts::AccessSet;
 use crate::{
     Abort, Batching, Direction, End, InsertAt, Observer, Planning, Retire, Scheme, Sink, Stamp, Ticket,
-    Transaction,
+    Transaction, Write,
 };
 
 use moving::Move;
@@ -28,9 +28,10 @@ use private::Private;
 use unlinks::Unlinks;
 use words::Homes;
 
-pub(crate) use layout::{Declared, with_width};
+pub(crate) use width::with_width;
+pub(crate) use words::Target;
+
 pub(crate) use private::{Change, Place};
-pub(crate) use words::Scan;
 
 /// By how many keys the search of an index is prefetched before it is made: about as many cache misses as a
 /// core has under way.
@@ -438,8 +439,20 @@ impl<S: Scheme, O: Observer, L: Sink> Attempt<'_, '_, S, O, L> {
 
 /// Where the bounds of a range of typed keys live.
 #[inline]
-fn homes<K: Key>(keys: &impl RangeBounds<K>) -> Homes {
-    (keys.start_bound().map(|key| key.home()), keys.end_bound().map(|key| key.home()))
+fn homes<S: Scheme, K: Key>(keys: &impl RangeBounds<K>) -> Homes {
+    (keys.start_bound().map(|key| home::<S, _>(*key)), keys.end_bound().map(|key| home::<S, _>(*key)))
+}
+
+/// Where a row lives, for schemes that have any use for it.
+#[inline]
+fn home<S: Scheme, K: Key>(key: K) -> Home {
+    if S::PARTITIONED { key.home() } else { Home::Everywhere }
+}
+
+/// The numbers of a typed handle.
+#[inline]
+fn target<R: Row + ?Sized>(table: Table<R>) -> Target {
+    Target { table: table.id(), group: table.group() as u16 }
 }
 
 impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
@@ -450,7 +463,8 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         key: R::Key,
         see: impl FnOnce(&R) -> T,
     ) -> Result<Option<T>, Abort> {
-        self.read_words(table, key.ordered(), |words| see(row_of(words)))
+        let words = self.read_words(target(table), home::<S, _>(key), key.ordered())?;
+        Ok(words.map(|words| see(row_of(words))))
     }
 
     #[inline]
@@ -460,7 +474,16 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         key: R::Key,
         change: impl FnOnce(&mut R) -> T,
     ) -> Result<Option<T>, Abort> {
-        self.update_words(table, key.ordered(), |words| change(row_of_mut(words)))
+        let (target, home, key) = (target(table), home::<S, _>(key), key.ordered());
+        if R::Indexes::COUNT == 0 && !O::MARKS {
+            let words = self.write_words(target, home, key, Write::Modify)?;
+            return Ok(words.map(|words| change(row_of_mut(words))));
+        }
+        let (mut change, mut output) = (Some(change), None);
+        self.change_words(target, home, key, &mut |words| {
+            output = change.take().map(|change| change(row_of_mut(words)));
+        })?;
+        Ok(output)
     }
 
     #[inline]
@@ -470,26 +493,24 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         key: R::Key,
         amounts: impl FnOnce(&mut R),
     ) -> Result<bool, Abort> {
-        self.add_words(table, key.ordered(), |words| {
-            let mut row = R::new_zeroed();
-            amounts(&mut row);
-            accumulate(words, words_of(&row));
-        })
+        let mut row = R::new_zeroed();
+        amounts(&mut row);
+        self.add_words(target(table), home::<S, _>(key), key.ordered(), words_of(&row))
     }
 
     #[inline]
     fn replace<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key, row: &R) -> Result<bool, Abort> {
-        self.replace_words(table, key.ordered(), words_of(row))
+        self.replace_words(target(table), home::<S, _>(key), key.ordered(), words_of(row))
     }
 
     #[inline]
     fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>) -> Result<bool, Abort> {
-        self.insert_words(table.id(), key.ordered(), key.home(), |groups| table.try_each(rows, groups))
+        self.insert_words(table.id(), key.ordered(), key.home(), G::words(rows).as_ref())
     }
 
     #[inline]
     fn delete<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key) -> Result<bool, Abort> {
-        self.delete_words(table, key.ordered())
+        self.delete_words(target(table), home::<S, _>(key), key.ordered())
     }
 
     #[inline]
@@ -501,9 +522,11 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         mut see: impl FnMut(R::Key, &R) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
         self.receive();
-        self.reach(homes(&keys))?;
-        let see = |key, words: &[u64]| see(R::Key::from_ordered(key), row_of(words));
-        Scan::walk(self, (table, Which::Primary), bounds(&keys), direction, |_, _: &[u64]| true, see)
+        self.reach(homes::<S, _>(&keys))?;
+        let shown = (table.id(), table.group() as u16, Which::Primary);
+        self.scan_words(shown, bounds(&keys), direction, &mut |key, words| {
+            Some(see(R::Key::from_ordered(key), row_of(words)))
+        })
     }
 
     #[inline]
@@ -515,11 +538,13 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         mut see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
         self.receive();
-        self.reach(homes(&keys))?;
-        let typed = I::Key::from_ordered;
-        let holds = |key, words: &[u64]| I::holds(typed(key), row_of(words));
-        let see = |key, words: &[u64]| see(typed(key), row_of(words));
-        self.walk_secondary((index.rows(), index.which()), bounds(&keys), direction, holds, see)
+        self.reach(homes::<S, _>(&keys))?;
+        let may_differ = self.may_differ(index.table());
+        let shown = (index.table(), index.group() as u16, index.which());
+        self.scan_words(shown, bounds(&keys), direction, &mut |key, words| {
+            let (key, row) = (I::Key::from_ordered(key), row_of(words));
+            (!may_differ() || I::holds(key, row)).then(|| see(key, row))
+        })
     }
 
     #[inline]

@@ -1,10 +1,13 @@
 //! Rows by words, while no transaction runs: what fills a database from a log, whose rows have no types, and what
 //! looks at all of them.
 
-use storage::{AnyKey, Lookup, Placed, RowRef, Slot, TableId, TableStore, Which};
+use core::ops::ControlFlow;
 
-use crate::database::{Unwatched, View};
+use storage::{AnyKey, Direction, IndexedKey, Lookup, Placed, RowRef, Slot, TableId, TableStore, Which};
+
+use crate::database::{Plain, Unwatched, View};
 use crate::session::with_width;
+use crate::shell::{KeyRange, RowLoader, RowView, Shown};
 use crate::{Database, Scheme, Share};
 use stdx::history::Version;
 
@@ -117,9 +120,15 @@ impl<'db, S: Scheme> WordLoader<'db, S> {
 }
 
 impl<S: Scheme> Drop for WordLoader<'_, S> {
+    /// Makes the entries that are due, in the order of their rows: leaves have the same shape as if each had been made
+    /// at once.
     fn drop(&mut self) {
-        while let Some(due) = self.due.pop() {
-            self.make(&due);
+        let mut due = core::mem::take(&mut self.due);
+        // Nothing is due after an entry has failed.
+        let first = self.first.min(due.len());
+        due.rotate_left(first);
+        for due in &due {
+            self.make(due);
         }
     }
 }
@@ -183,4 +192,63 @@ fn place_of<S: Scheme>(store: &TableStore<S>, group: impl Into<usize>) -> core::
     let group = group.into();
     let start = (0..group).map(|before| store.row_width(before)).sum();
     start..start + store.row_width(group)
+}
+
+impl<S: Scheme> RowLoader for WordLoader<'_, S> {
+    fn insert_row(&mut self, table: TableId, key: AnyKey, groups: &[u64]) {
+        self.insert(table, key, groups);
+    }
+}
+
+impl<S: Scheme> RowView for View<'_, S> {
+    fn peek(&self, shown: Shown, key: AnyKey, see: &mut dyn FnMut(&[u64])) {
+        let store = self.db().tables().get(shown.table);
+        if let Some(row) = store.index(shown.which).peek_any(key) {
+            self.show(row, shown.group, see);
+        }
+    }
+
+    fn range(
+        &self,
+        shown: Shown,
+        (from, to): KeyRange,
+        see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
+    ) {
+        let store = self.db().tables().get(shown.table);
+        match store.key_words(shown.which) {
+            1 => self.range_of::<u64>(shown, (from, to), see),
+            2 => self.range_of::<u128>(shown, (from, to), see),
+            _ => self.range_of::<[u64; 6]>(shown, (from, to), see),
+        }
+    }
+
+    fn all(&self, shown: Shown, share: Share, see: &mut dyn FnMut(Option<AnyKey>, &[u64])) {
+        let store = self.db().tables().get(shown.table);
+        let index = store.index(Which::Primary);
+        let mut visit = |key, row| self.show(row, shown.group, &mut |words| see(key, words));
+        match (store.lookup(), store.key_words(Which::Primary)) {
+            (Lookup::Heap, _) => store.for_each_row(share.index, share.of, |row| visit(None, row)),
+            (_, 1) => index.for_each(share.index, share.of, |key, row| visit(Some(AnyKey::One(key)), row)),
+            (_, 2) => index.for_each(share.index, share.of, |key, row| visit(Some(AnyKey::Two(key)), row)),
+            _ => index.for_each(share.index, share.of, |key, row| visit(Some(AnyKey::Six(key)), row)),
+        }
+    }
+}
+
+impl<S: Scheme> View<'_, S> {
+    fn range_of<K: IndexedKey>(
+        &self,
+        shown: Shown,
+        (from, to): KeyRange,
+        see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
+    ) {
+        let index = self.db().tables().get(shown.table).index(shown.which);
+        let visit = |key: K, row| {
+            let mut flow = ControlFlow::Continue(());
+            self.show(row, shown.group, &mut |words| flow = see(key.any(), words));
+            flow
+        };
+        let (from, to) = (from.map(K::typed), to.map(K::typed));
+        let Ok(()) = index.scan(from, to, Direction::Forward, &mut Plain(visit));
+    }
 }

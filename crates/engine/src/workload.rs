@@ -183,13 +183,13 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// Its settings; all names begin with `NAME.`.
     const SETTINGS: &'static [Setting];
     /// The request that a client sends: a plain value that can be executed again.
-    type Input: Clone + Send + Sync;
+    type Input: Clone + Send + Sync + 'static;
     /// A worker's private buffers, so that procedures allocate nothing.
-    type Scratch: Default + Send;
-    /// The output of a committed transaction for its client, which may be another worker's.
-    type Output: Send;
-    /// A worker's counts of commits, for the checks after the run.
-    type Ledger: Default + Send + Sync;
+    type Scratch: Default + Send + 'static;
+    /// The result that a committed transaction returns to its client, which may be another worker's.
+    type Output: Send + 'static;
+    /// A worker's counts of its commits, for the checks after the run.
+    type Ledger: Default + Send + Sync + 'static;
 
     /// Takes the settings (already known to be in range) and refuses those that contradict each other;
     /// declares the tables.

@@ -4,7 +4,9 @@ use core::marker::PhantomData;
 
 use engine::driver::{self, Control, Driver, Job};
 use engine::setting::{SettingError, Values};
-use engine::{Database, Drive, Env, Forecast, Isolation, Schema, Scheme, Share, Violation, Workload};
+use engine::{
+    Database, Drive, Env, Forecast, Isolation, Schema, Scheme, Share, TypedView, Violation, Workload,
+};
 use schemes::catalogue;
 use sync::{clock, workers};
 
@@ -252,7 +254,7 @@ impl Pair for Measure {
         let logged = log.map(|log| log.end(&db)).transpose()?;
         monitor.enter(Step::Check);
         let (verdict, check_ns) = timed(|| {
-            let check = |share| workload.check(&db.quiesced(), share, &outcome.ledgers);
+            let check = |share| workload.check(&TypedView(&db.quiesced()), share, &outcome.ledgers);
             if spec.check { verdict(check) } else { Verdict::Skipped }
         });
         Ok(Measured {
@@ -289,7 +291,7 @@ impl Pair for Recover<'_> {
         let (db, workload) = open::<S, W>(spec)?;
         let mut recovered = recovery::into(&db, held, workers, progress)?;
         if spec.check {
-            recovered.verdict = verdict(|share| workload.check_state(&db.quiesced(), share));
+            recovered.verdict = verdict(|share| workload.check_state(&TypedView(&db.quiesced()), share));
         }
         Ok(recovered)
     }

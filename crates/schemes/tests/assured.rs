@@ -189,7 +189,7 @@ const NEVER: u64 = u64::MAX;
 struct Ran<S: Scheme, W: Workload> {
     db: Database<S>,
     watched: Watched<W>,
-    outcome: Outcome<Watched<W>>,
+    outcome: Outcome<<Watched<W> as Workload>::Ledger>,
 }
 
 impl<S: Scheme, W: Workload> Ran<S, W> {

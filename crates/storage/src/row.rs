@@ -257,6 +257,9 @@ pub trait Groups: Copy {
     /// The numbers of the column groups, in order.
     fn numbers(self) -> impl Iterator<Item = usize>;
 
+    /// The words of the column groups, in order.
+    fn words(rows: Self::Rows<'_>) -> impl AsRef<[&[u64]]>;
+
     /// Calls `visit` for each column group, in order, until one fails.
     fn try_each<V: GroupVisit<Self::Key>>(self, rows: Self::Rows<'_>, visit: &mut V) -> Result<(), V::Stop>;
 }
@@ -285,6 +288,11 @@ impl<R: Row + ?Sized> Groups for Table<R> {
     }
 
     #[inline]
+    fn words(row: Self::Rows<'_>) -> impl AsRef<[&[u64]]> {
+        [words_of(row)]
+    }
+
+    #[inline]
     fn try_each<V: GroupVisit<Self::Key>>(self, rows: &R, visit: &mut V) -> Result<(), V::Stop> {
         visit.group(self, rows)
     }
@@ -302,6 +310,11 @@ impl<A: Row, B: Row<Key = A::Key>> Groups for (Table<A>, Table<B>) {
     #[inline]
     fn numbers(self) -> impl Iterator<Item = usize> {
         [self.0.group(), self.1.group()].into_iter()
+    }
+
+    #[inline]
+    fn words(rows: Self::Rows<'_>) -> impl AsRef<[&[u64]]> {
+        [words_of(rows.0), words_of(rows.1)]
     }
 
     #[inline]
@@ -323,6 +336,11 @@ impl<A: Row, B: Row<Key = A::Key>, C: Row<Key = A::Key>> Groups for (Table<A>, T
     #[inline]
     fn numbers(self) -> impl Iterator<Item = usize> {
         [self.0.group(), self.1.group(), self.2.group()].into_iter()
+    }
+
+    #[inline]
+    fn words(rows: Self::Rows<'_>) -> impl AsRef<[&[u64]]> {
+        [words_of(rows.0), words_of(rows.1), words_of(rows.2)]
     }
 
     #[inline]

@@ -608,8 +608,9 @@ pub enum Placed<'db, S: Shape> {
 }
 
 impl<'db, S: Shape> IndexRef<'db, S> {
-    /// Finds the row of a key. A miss is reported with the leaf in whose gap the key falls.
-    #[inline]
+    /// Finds the row of a key; a miss is told with the leaf in whose gap the key falls.
+    // Always: a session's read and write, which are compiled once each, are the only frequent callers.
+    #[inline(always)]
     pub fn get<K: IndexedKey, E>(
         self,
         key: K,

@@ -88,8 +88,9 @@ pub(crate) fn installed() -> Option<Rc<dyn Scheduler>> {
     SCHEDULER.with_borrow(Clone::clone)
 }
 
-/// One step of the calling worker. Returns after the scheduler has chosen it again.
-#[inline]
+/// One step of the calling worker. Returns after the scheduler has chosen it again. Out of line: every access to a
+/// shared word calls it.
+#[inline(never)]
 pub(crate) fn step(access: Access) {
     let Some(running) = workers::running() else { return };
     // The destructors of a worker that panics run on without steps, except where they must let

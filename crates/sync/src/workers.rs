@@ -2,7 +2,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
 
 use crate::backend;
@@ -16,6 +16,17 @@ use crate::backend;
 /// When a worker panics, with the worker's own message, after the others have ended: they must not
 /// wait for one that is gone. When the system starts no more threads, before any `f` is called.
 pub fn run<T: Send>(count: usize, pin: bool, f: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let outcomes: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    start(count, pin, &|index| {
+        let outcome = f(index);
+        *outcomes[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    });
+    let outcome = |place: Mutex<Option<T>>| place.into_inner().unwrap_or_else(PoisonError::into_inner);
+    outcomes.into_iter().map(|place| outcome(place).expect("no worker has panicked")).collect()
+}
+
+/// The same of workers that return nothing: compiled once, and not for each `f`.
+fn start(count: usize, pin: bool, f: &(dyn Fn(usize) + Sync)) {
     // Held until it is known whether all threads were started, so that no worker runs, and perhaps waits for
     // the others, in a crew that never becomes complete.
     let gate = RwLock::new(());
@@ -24,14 +35,14 @@ pub fn run<T: Send>(count: usize, pin: bool, f: impl Fn(usize) -> T + Sync) -> V
     let body = |index: usize| {
         drop(gate.read().unwrap_or_else(PoisonError::into_inner));
         // Acquire: pairs with the Release below.
-        is_complete.load(Ordering::Acquire).then(|| {
+        if is_complete.load(Ordering::Acquire) {
             if pin {
                 pin_to(index);
             }
-            f(index)
-        })
+            f(index);
+        }
     };
-    let ended: Vec<thread::Result<Option<T>>> = thread::scope(|scope| {
+    let ended: Vec<thread::Result<()>> = thread::scope(|scope| {
         let held = gate.write().expect("no worker has panicked yet");
         let start = |index| {
             let body = &body;
@@ -45,8 +56,9 @@ pub fn run<T: Send>(count: usize, pin: bool, f: impl Fn(usize) -> T + Sync) -> V
     });
     let threads = ended.len();
     assert!(threads == count, "the system starts {threads} threads, but no {count}");
-    let outcome = ended.into_iter().collect::<thread::Result<Option<Vec<T>>>>();
-    outcome.unwrap_or_else(|panic| resume_unwind(panic)).expect("the crew was complete")
+    if let Some(panic) = ended.into_iter().find_map(Result::err) {
+        resume_unwind(panic);
+    }
 }
 
 /// Gives the core to another thread that wants it.

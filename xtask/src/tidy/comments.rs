@@ -171,7 +171,8 @@ mod tests {
         let check = |text: &str| check(doc_comments_name_their_subject, text);
         assert_eq!(check("//! What a log is.\n"), 1);
         assert_eq!(check("    /// What came of it.\n    a: u64,\n"), 1);
-        let good = "/// The results of a run.\n/// What is missing is told.\n// What follows is sorted.\nlet a = \"/// What \";\n";
+        let good = "/// The results of a run.\n/// What is missing is told.\n// What follows is sorted.\n\
+                    let a = \"/// What \";\n";
         assert_eq!(check(good), 0);
     }
 

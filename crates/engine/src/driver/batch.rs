@@ -24,7 +24,7 @@ use sync::{Barrier, Broken, Latched, clock, waiter};
 use super::books::Books;
 use super::traffic::Sent;
 use super::{Arrivals, Job, Limit, Mode, Part, Retry, Stage, Tally, is_aborted, pay};
-use crate::{Abort, ClientId, Observe, Scheme, Session, Ticket, Transaction, Workload};
+use crate::{Abort, Call, ClientId, Ledger, Observe, Scheme, Scratch, Session, Ticket, Transaction};
 
 /// Returns why a job cannot run in batches; `None` if it can.
 pub(super) fn refuses(job: &Job) -> Option<&'static str> {
@@ -179,95 +179,70 @@ impl Roster {
 }
 
 /// A client of a worker.
-pub(super) struct Client<W: Workload> {
-    /// The client's last request, once it was executed.
-    pub(super) input: Option<W::Input>,
-    pub(super) kind: usize,
+#[derive(Debug)]
+pub(super) struct Client {
+    /// The request that it sent last.
+    pub(super) call: Call,
     /// When the request was sent, in ticks.
     pub(super) birth: u64,
 }
 
-impl<W: Workload> fmt::Debug for Client<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("kind", &self.kind).field("birth", &self.birth).finish_non_exhaustive()
-    }
-}
-
-impl<W: Workload> Client<W> {
-    /// Makes a client that has sent nothing yet.
-    fn new(birth: u64) -> Self {
-        Self { input: None, kind: 0, birth }
-    }
-
+impl Client {
     /// Sends a request, unless it is under way already.
-    pub(super) fn send(&mut self, workload: &W, seed: u64, request: &Request) {
+    pub(super) fn send<S: Scheme, V: Observe>(&mut self, part: Part<'_, S, V>, request: &Request) {
         if request.retries == 0 {
-            let mut rng = Rng::from_path(&[seed, u64::from(request.client), request.sequence]);
-            let input = workload.generate(ClientId(request.client), request.sequence, &mut rng);
-            self.kind = workload.kind(&input);
-            self.input = Some(input);
+            let mut rng = Rng::from_path(&[part.job.seed, u64::from(request.client), request.sequence]);
+            part.program.generate(&mut self.call, ClientId(request.client), request.sequence, &mut rng);
         }
     }
 
-    pub(super) fn input(&self) -> &W::Input {
-        self.input.as_ref().expect("generated for the first attempt")
-    }
-
-    /// Moves the client out, to another worker, and leaves an empty place behind.
+    /// The client goes to another worker, and leaves a place for itself.
     pub(super) fn leave(&mut self) -> Self {
-        Self { input: self.input.take(), ..*self }
+        Self { call: self.call.take(), birth: self.birth }
     }
 
-    /// Tells the client how an attempt ended, and the rest of its request.
-    fn hear(
+    /// Hears how an attempt ended, and whether something is left of its request.
+    fn hear<S: Scheme, V: Observe>(
         &mut self,
-        workload: &W,
-        books: &mut Books<'_, W>,
-        result: &Result<W::Output, Abort>,
-        rest: Option<W::Input>,
+        part: Part<'_, S, V>,
+        books: &mut Books<'_>,
+        (result, has_rest): Ended,
     ) {
         let sent = Sent { birth: self.birth, late_ns: 0 };
-        books.book(workload, self.kind, sent, self.input(), result, rest.is_none());
-        if rest.is_some() {
-            self.input = rest;
-        } else if !is_aborted(result) {
+        if result.is_ok() {
+            part.program.committed(&mut books.ledger, &mut self.call);
+        }
+        books.book(self.call.kind, sent, result, !has_rest);
+        if !has_rest && !is_aborted(&result) {
             self.birth = clock::ticks();
         }
     }
 }
 
-/// A client whose transaction has aborted and is left for one worker to execute alone, until its own worker takes the
-/// client home; and the outcome of that execution.
-pub(super) struct Left<W: Workload> {
-    pub(super) client: Client<W>,
-    pub(super) result: Result<W::Output, Abort>,
-    /// The rest of the client's request.
-    pub(super) rest: Option<W::Input>,
+/// A client whose transaction has aborted and is left for one worker to execute alone, until its own takes it home; and
+/// what came of it then.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) client: Client,
+    pub(super) ended: Ended,
 }
 
-impl<W: Workload> fmt::Debug for Left<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Left").field("client", &self.client).finish_non_exhaustive()
-    }
-}
-
-impl<W: Workload> Left<W> {
-    /// Makes an entry for a transaction that was not executed alone yet.
-    pub(super) fn new(client: Client<W>) -> Self {
-        Self { client, result: Err(Abort::Stopped), rest: None }
+impl Left {
+    /// A transaction that was not executed alone yet.
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, ended: (Err(Abort::Stopped), false) }
     }
 
-    /// Takes home a client that was left at this place, if one was. Returns how its transaction ended, and the rest of
-    /// its request.
-    pub(super) fn take_home(place: &Latched<Option<Self>>, home: &mut Client<W>) -> Option<Ended<W>> {
-        let Self { client, result, rest } = place.lock().take()?;
+    /// Takes a client home that was left at this place, if it was; and how its transaction ended.
+    pub(super) fn take_home(place: &Latched<Option<Self>>, home: &mut Client) -> Option<Ended> {
+        let Self { client, ended } = place.lock().take()?;
         *home = client;
-        Some((result, rest))
+        Some(ended)
     }
 }
 
-/// How an attempt ended, and the rest of its request.
-pub(super) type Ended<W> = (Result<<W as Workload>::Output, Abort>, Option<<W as Workload>::Input>);
+/// How an attempt ended, and whether something is left of its request.
+pub(super) type Ended = (Result<(), Abort>, bool);
 
 /// State by which the workers agree on the same batches.
 #[derive(Debug)]
@@ -311,29 +286,29 @@ impl Board {
     }
 }
 
-/// An answer that a client is to hear when a batch is assured: how its request ended in that batch.
-struct Answer<W: Workload> {
+/// The end of a request, which its client hears when the batch is assured.
+struct Answer {
     /// The number of the batch.
     batch: u64,
     /// The position among the worker's clients.
     client: usize,
-    result: Result<W::Output, Abort>,
+    result: Result<(), Abort>,
 }
 
-/// A worker's clients: the requests that they send, and the answers that they hear.
-pub(super) struct Desk<'s, 'r, S: Scheme, W: Workload, V: Observe> {
-    part: Part<'r, S, W, V>,
+/// A worker's clients: what they send, and what they hear.
+pub(super) struct Desk<'s, 'r, S: Scheme, V: Observe> {
+    part: Part<'r, S, V>,
     board: &'s Board,
     pub(super) roster: Roster,
-    pub(super) clients: Vec<Client<W>>,
-    pub(super) books: Books<'r, W>,
-    /// Answers of batches that are not assured yet, in the order of the batches.
-    answers: VecDeque<Answer<W>>,
-    /// At the leading worker: the numbers of these batches, each with the number that [it waits for](Observe::present).
+    pub(super) clients: Vec<Client>,
+    pub(super) books: Books<'r>,
+    /// Those of batches that are not assured yet, in the order of these.
+    answers: VecDeque<Answer>,
+    /// At the leading worker, the numbers of these batches, with what [each waits for](Observe::present).
     awaited: VecDeque<(u64, u64)>,
 }
 
-impl<S: Scheme, W: Workload, V: Observe> fmt::Debug for Desk<'_, '_, S, W, V> {
+impl<S: Scheme, V: Observe> fmt::Debug for Desk<'_, '_, S, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Desk")
             .field("roster", &self.roster)
@@ -342,10 +317,10 @@ impl<S: Scheme, W: Workload, V: Observe> fmt::Debug for Desk<'_, '_, S, W, V> {
     }
 }
 
-impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
-    /// Makes a desk before any request, with batches of at most `places_max` places.
-    pub(super) fn new(part: Part<'r, S, W, V>, board: &'s Board, places_max: usize) -> Self {
-        let Part { job, control, worker, observe, .. } = part;
+impl<'s, 'r, S: Scheme, V: Observe> Desk<'s, 'r, S, V> {
+    /// Before any request, with batches of so many places.
+    pub(super) fn new(part: Part<'r, S, V>, board: &'s Board, places_max: usize) -> Self {
+        let Part { job, program, observe, .. } = part;
         let requests = match job.limit {
             Limit::Requests(count) => count,
             Limit::Time { .. } => u64::MAX,
@@ -357,8 +332,8 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
             part,
             board,
             roster: Roster::new(clients, requests, places_max, rtt_ns, holds_back),
-            clients: part.clients().map(|_| Client::new(birth)).collect(),
-            books: Books::new(job, control, worker),
+            clients: part.clients().map(|_| Client { call: program.call(), birth }).collect(),
+            books: part.books(),
             answers: VecDeque::new(),
             awaited: VecDeque::new(),
         }
@@ -441,14 +416,14 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
         }
     }
 
-    /// Tells a client how an attempt ended, and the rest of its request. If nothing is left, and the batch has to be
-    /// assured first, the client hears when it is.
-    pub(super) fn hear(&mut self, client: usize, (result, rest): Ended<W>) {
+    /// A client hears how an attempt ended, and what is left of its request; if nothing is, and the batch is to be
+    /// assured first, then.
+    pub(super) fn hear(&mut self, client: usize, (result, has_rest): Ended) {
         let Self { part, roster, clients, books, answers, .. } = self;
-        if roster.holds_back && rest.is_none() && !is_aborted(&result) {
+        if roster.holds_back && !has_rest && !is_aborted(&result) {
             answers.push_back(Answer { batch: roster.number, client, result });
         } else {
-            clients[client].hear(part.workload, books, &result, rest);
+            clients[client].hear(*part, books, (result, has_rest));
         }
     }
 
@@ -456,7 +431,7 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
     fn tell(&mut self, assured: u64) {
         while let Some(answer) = self.answers.pop_front_if(|answer| answer.batch <= assured) {
             let client = &mut self.clients[answer.client];
-            client.hear(self.part.workload, &mut self.books, &answer.result, None);
+            client.hear(self.part, &mut self.books, (answer.result, false));
         }
     }
 
@@ -470,19 +445,19 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
     }
 
     /// Returns the tally and the ledger.
-    pub(super) fn close(mut self) -> (Tally, W::Ledger) {
+    pub(super) fn close(mut self) -> (Tally, Ledger) {
         self.books.end();
         self.books.into_parts()
     }
 }
 
-/// The rest of a client's request.
-pub(super) fn rest<W: Workload>(
-    workload: &W,
-    client: &Client<W>,
-    result: &Result<W::Output, Abort>,
-) -> Option<W::Input> {
-    result.as_ref().ok().and_then(|output| workload.rest(client.input(), output))
+/// Whether something is left of a client's request.
+pub(super) fn has_rest<S: Scheme, V: Observe>(
+    part: Part<'_, S, V>,
+    client: &mut Client,
+    result: Result<(), Abort>,
+) -> bool {
+    result.is_ok() && part.program.has_rest(&mut client.call)
 }
 
 /// Keeps the other workers from waiting for a worker that panics.
@@ -513,26 +488,26 @@ impl<F: FnMut()> Drop for Alarm<'_, F> {
     }
 }
 
-/// Executes an attempt of a client's transaction from its beginning to its end.
-pub(super) fn attempt<S: Scheme, W: Workload, V: Observe>(
-    part: Part<'_, S, W, V>,
+/// Attempts a client's transaction from its beginning to its end.
+pub(super) fn attempt<S: Scheme, V: Observe>(
+    part: Part<'_, S, V>,
     session: &mut Session<'_, S, V::Observer, V::Sink>,
     ticket: &Ticket,
-    input: &W::Input,
-    scratch: &mut W::Scratch,
+    call: &mut Call,
+    scratch: &mut Scratch,
     is_sampled: bool,
-) -> Result<W::Output, Abort> {
-    let Part { workload, job, .. } = part;
+) -> Result<(), Abort> {
+    let Part { program, job, .. } = part;
     if is_sampled {
         session.meter().start();
     }
     let result = session.attempt(ticket, |txn| {
-        let output = workload.execute(input, scratch, txn)?;
+        program.execute(call, scratch, txn)?;
         if job.pause_ns > 0 {
             txn.decided();
             txn.pause(job.pause_ns);
         }
-        Ok(output)
+        Ok(())
     });
     pay(job, &result, session.meter());
     if is_sampled {
@@ -547,14 +522,19 @@ pub(super) fn is_sampled(job: &Job, request: &Request) -> bool {
 }
 
 /// The ticket of a client's attempt at a place of a batch.
-pub(super) fn ticket<S: Scheme, W: Workload, V: Observe>(
-    part: Part<'_, S, W, V>,
-    client: &Client<W>,
+pub(super) fn ticket<S: Scheme, V: Observe>(
+    part: Part<'_, S, V>,
+    client: &Client,
     place: usize,
     retries: u32,
 ) -> Ticket {
-    let ticket = Ticket::new(client.birth, part.homes(client.input()));
-    Ticket { retries, sequence: place as u64 + 1, read_only: W::TYPES[client.kind].read_only, ..ticket }
+    let ticket = Ticket::new(client.birth, part.homes(&client.call));
+    Ticket {
+        retries,
+        sequence: place as u64 + 1,
+        read_only: part.types[client.call.kind].read_only,
+        ..ticket
+    }
 }
 
 #[cfg(test)]

@@ -28,30 +28,27 @@ use storage::Which;
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::{Broken, Latched, waiter};
 
-use super::batch::{self, Alarm, Board, Desk, Left, is_sampled, rest, ticket};
+use super::batch::{self, Alarm, Board, Desk, Left, has_rest, is_sampled, ticket};
 use super::{Driver, Job, Part, Stage, Tally, is_aborted, pay};
 use crate::session::{Change, Place};
-use crate::{Abort, Batching, Database, Observe, Scheme, Session, Workload};
+use crate::{Abort, Batching, Database, Ledger, Observe, Scheme, Scratch, Session};
 
 /// Runs transactions in batches.
 #[derive(Clone, Copy, Debug)]
 pub enum Batched {}
 
 impl<S: Batching> Driver<S> for Batched {
-    type Shared<'r, W: Workload> = Shared<'r, S, W>;
+    type Shared<'r> = Shared<'r, S>;
 
     fn refuses(job: &Job) -> Option<&'static str> {
         batch::refuses(job)
     }
 
-    fn shared<'r, W: Workload>(db: &'r Database<S>, job: &Job) -> Shared<'r, S, W> {
+    fn shared<'r>(db: &'r Database<S>, job: &Job) -> Shared<'r, S> {
         Shared::new(db, job)
     }
 
-    fn work<'r, W: Workload, V: Observe>(
-        part: Part<'r, S, W, V>,
-        shared: &Shared<'r, S, W>,
-    ) -> (Tally, W::Ledger) {
+    fn work<'r, V: Observe>(part: Part<'r, S, V>, shared: &Shared<'r, S>) -> (Tally, Ledger) {
         let alarm = Alarm::new(&shared.board.barrier, || ());
         let mut worker = Worker::new(part, shared);
         // If another worker has panicked, the run ends with that panic.
@@ -63,7 +60,7 @@ impl<S: Batching> Driver<S> for Batched {
 
 /// State shared by all workers of a run.
 #[derive(Debug)]
-pub struct Shared<'r, S: Scheme, W: Workload> {
+pub struct Shared<'r, S: Scheme> {
     board: Board,
     /// The last batch that changed an index.
     changed_in: AtomicU64,
@@ -73,8 +70,8 @@ pub struct Shared<'r, S: Scheme, W: Workload> {
     next_index: AtomicUsize,
     /// The number of the last batch in which a transaction fell back.
     fell_back_in: AtomicU64,
-    /// By place: the client whose transaction falls back, until its worker takes the client home.
-    fallen: Box<[Latched<Option<Left<W>>>]>,
+    /// By place: the client whose transaction falls back, until its worker takes it home.
+    fallen: Box<[Latched<Option<Left>>]>,
 }
 
 type Boxes<'r, S> = Box<[Latched<Vec<Change<'r, S>>>]>;
@@ -91,7 +88,7 @@ fn number_of(place: Place) -> usize {
     usize::from(place.table.0) * INDEXES + within
 }
 
-impl<'r, S: Batching, W: Workload> Shared<'r, S, W> {
+impl<'r, S: Batching> Shared<'r, S> {
     fn new(db: &'r Database<S>, job: &Job) -> Self {
         let indexes = db.tables().iter().count() * INDEXES;
         let boxes = || (0..indexes).map(|_| Latched::default()).collect();
@@ -112,33 +109,33 @@ fn places_max<S: Batching>(db: &Database<S>, job: &Job) -> usize {
 }
 
 /// An attempt of the present batch, in the session at the same position.
-struct Open<W: Workload> {
+struct Open {
     place: usize,
     /// The position among this worker's clients.
     client: usize,
     is_sampled: bool,
-    /// The attempt's result so far.
-    result: Result<W::Output, Abort>,
-    /// The rest of the client's request.
-    rest: Option<W::Input>,
+    /// The result so far.
+    result: Result<(), Abort>,
+    /// Whether something is left of its request.
+    has_rest: bool,
 }
 
 /// One worker's part of a run.
-struct Worker<'s, 'r, S: Batching, W: Workload, V: Observe> {
-    part: Part<'r, S, W, V>,
-    shared: &'s Shared<'r, S, W>,
-    desk: Desk<'s, 'r, S, W, V>,
+struct Worker<'s, 'r, S: Batching, V: Observe> {
+    part: Part<'r, S, V>,
+    shared: &'s Shared<'r, S>,
+    desk: Desk<'s, 'r, S, V>,
     sessions: Vec<Session<'r, S, V::Observer, V::Sink>>,
-    open: Vec<Open<W>>,
+    open: Vec<Open>,
     /// Changes of indexes by this worker's commits, by number of the index.
     outboxes: Vec<Vec<Change<'r, S>>>,
     /// All changes of one index.
     changes: Vec<Change<'r, S>>,
-    scratch: W::Scratch,
+    scratch: Scratch,
 }
 
-impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
-    fn new(part: Part<'r, S, W, V>, shared: &'s Shared<'r, S, W>) -> Self {
+impl<'s, 'r, S: Batching, V: Observe> Worker<'s, 'r, S, V> {
+    fn new(part: Part<'r, S, V>, shared: &'s Shared<'r, S>) -> Self {
         Self {
             part,
             shared,
@@ -148,7 +145,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             open: Vec::new(),
             outboxes: shared.changes[part.worker].iter().map(|_| Vec::new()).collect(),
             changes: Vec::new(),
-            scratch: W::Scratch::default(),
+            scratch: part.program.scratch(),
         }
     }
 
@@ -196,7 +193,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
 
     /// Step 1.
     fn execute(&mut self) {
-        let Part { workload, job, worker, .. } = self.part;
+        let Part { program, job, worker, .. } = self.part;
         let Desk { roster, clients, books, .. } = &mut self.desk;
         for (place, request) in roster.batch.iter().enumerate() {
             let id = request.client as usize;
@@ -204,8 +201,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 continue;
             }
             let client = &mut clients[id / job.workers];
-            client.send(workload, job.seed, request);
-            let input = client.input();
+            client.send(self.part, request);
             let ticket = ticket(self.part, client, place, request.retries);
             if self.open.len() == self.sessions.len() {
                 self.sessions.push(self.part.session());
@@ -215,12 +211,12 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             if is_sampled {
                 session.meter().start();
             }
-            let scratch = &mut self.scratch;
-            let result = session.execute(&ticket, |txn| workload.execute(input, scratch, txn));
+            let (call, scratch) = (&mut client.call, &mut self.scratch);
+            let result = session.execute(&ticket, |txn| program.execute(call, scratch, txn));
             if result.is_ok() {
                 session.reserve();
             }
-            self.open.push(Open { place, client: id / job.workers, is_sampled, result, rest: None });
+            self.open.push(Open { place, client: id / job.workers, is_sampled, result, has_rest: false });
         }
         if job.pause_ns > 0 && !self.open.is_empty() {
             waiter::pause_ns(job.pause_ns);
@@ -229,7 +225,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
 
     /// Step 2.
     fn decide(&mut self) {
-        let Part { db, workload, control, job, worker, .. } = self.part;
+        let Part { db, control, job, worker, .. } = self.part;
         let Desk { roster, clients, .. } = &mut self.desk;
         for (open, session) in self.open.iter_mut().zip(&mut self.sessions) {
             let executed = mem::replace(&mut open.result, Err(Abort::Stopped));
@@ -241,11 +237,11 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 session.meter().stop();
             }
             let client = &mut clients[open.client];
-            open.rest = rest(workload, client, &open.result);
+            open.has_rest = has_rest(self.part, client, open.result);
             let is_aborted = is_aborted(&open.result);
-            // The rest of a request goes into the next batch, as an aborted transaction does.
-            self.shared.board.set_again(open.place, open.rest.is_some() || is_aborted);
-            if open.rest.is_none() {
+            // What is left of a request comes as early as what aborted.
+            self.shared.board.set_again(open.place, open.has_rest || is_aborted);
+            if !open.has_rest {
                 control.count(worker, open.result.is_ok());
             }
             if is_aborted && db.scheme().falls_back() {
@@ -281,21 +277,21 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
 
     /// Step 4.
     fn fall_back(&mut self) {
-        let Part { db, workload, control, job, worker, .. } = self.part;
+        let Part { db, control, job, worker, .. } = self.part;
         let Desk { roster, books, .. } = &self.desk;
         for (place, request) in roster.batch.iter().enumerate() {
             let mut fallen = self.shared.fallen[place].lock();
-            let Some(Left { client, result: ended, rest: left }) = &mut *fallen else { continue };
+            let Some(Left { client, ended }) = &mut *fallen else { continue };
             let ticket = ticket(self.part, client, place, request.retries + 1);
             let is_sampled = is_sampled(job, request) && books.stage == Stage::Measured;
             let (session, scratch) = (&mut self.sessions[0], &mut self.scratch);
-            let result = batch::attempt(self.part, session, &ticket, client.input(), scratch, is_sampled);
-            let rest = rest(workload, client, &result);
-            self.shared.board.set_again(place, rest.is_some() || is_aborted(&result));
-            if rest.is_none() {
+            let result = batch::attempt(self.part, session, &ticket, &mut client.call, scratch, is_sampled);
+            let has_rest = has_rest(self.part, client, result);
+            self.shared.board.set_again(place, has_rest || is_aborted(&result));
+            if !has_rest {
                 control.count(worker, result.is_ok());
             }
-            (*ended, *left) = (result, rest);
+            *ended = (result, has_rest);
         }
         db.scheme().turn();
     }
@@ -305,9 +301,9 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         let Part { db, worker, .. } = self.part;
         let desk = &mut self.desk;
         desk.note_commits();
-        for Open { place, client, result, rest, .. } in self.open.drain(..) {
+        for Open { place, client, result, has_rest, .. } in self.open.drain(..) {
             let alone = Left::take_home(&self.shared.fallen[place], &mut desk.clients[client]);
-            desk.hear(client, (result, rest));
+            desk.hear(client, (result, has_rest));
             if let Some(ended) = alone {
                 desk.hear(client, ended);
             }
@@ -316,7 +312,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     }
 
     /// Returns the tally and the ledger.
-    fn close(mut self) -> (Tally, W::Ledger) {
+    fn close(mut self) -> (Tally, Ledger) {
         for session in &mut self.sessions {
             self.desk.books.add_phases(session.meter().take());
         }

@@ -6,33 +6,35 @@ use super::latencies::Latencies;
 use super::traffic::Sent;
 use super::{Arrived, Control, Job, Stage, Tally};
 use crate::meter::Phase;
-use crate::{Abort, Workload};
+use crate::{Abort, Ledger};
 
 /// Attempts of a worker between two calls of `Scheme::maintain`.
 const MAINTAIN_EVERY: u64 = 16;
 
 /// A worker's books.
-pub(super) struct Books<'r, W: Workload> {
-    /// The histogram for observers of the run; `None` if latencies are not counted.
+pub(super) struct Books<'r> {
+    /// Where those who watch the run look; none if latencies are not counted.
     watched: Option<&'r Latencies>,
     /// Whether the latency of a request may be longer than its service time.
     may_queue: bool,
     tally: Tally,
-    ledger: W::Ledger,
-    /// The stage that the books are at. It changes when the worker calls `turn`.
+    /// Commits are noted here before they are counted.
+    pub(super) ledger: Ledger,
+    /// The stage that the books are at: the worker turns them.
     pub(super) stage: Stage,
     cpu_start_ns: u64,
     idle_start_ns: u64,
     served: u64,
 }
 
-impl<'r, W: Workload> Books<'r, W> {
-    pub(super) fn new(job: &Job, control: &'r Control, worker: usize) -> Self {
+impl<'r> Books<'r> {
+    /// For a workload with so many types of transaction.
+    pub(super) fn new(job: &Job, control: &'r Control, worker: usize, types: usize, ledger: Ledger) -> Self {
         Self {
             watched: job.latencies.then(|| &*control.latencies[worker]),
             may_queue: job.traffic.may_queue(),
-            tally: Tally::new(W::TYPES.len()),
-            ledger: W::Ledger::default(),
+            tally: Tally::new(types),
+            ledger,
             stage: Stage::WarmUp,
             cpu_start_ns: 0,
             idle_start_ns: 0,
@@ -71,20 +73,11 @@ impl<'r, W: Workload> Books<'r, W> {
     /// Counts how an attempt ended, of a request that was `sent` before. `is_last` says that nothing of the request is
     /// left to be sent.
     #[inline]
-    pub(super) fn book(
-        &mut self,
-        workload: &W,
-        kind: usize,
-        sent: Sent,
-        input: &W::Input,
-        result: &Result<W::Output, Abort>,
-        is_last: bool,
-    ) {
+    pub(super) fn book(&mut self, kind: usize, sent: Sent, result: Result<(), Abort>, is_last: bool) {
         let is_measured = self.stage == Stage::Measured;
         let tally = &mut self.tally.types[kind];
         match result {
-            Ok(output) => {
-                workload.committed(&mut self.ledger, input, output);
+            Ok(()) => {
                 if is_measured && is_last {
                     tally.commits += 1;
                     if let Some(watched) = self.watched {
@@ -99,7 +92,7 @@ impl<'r, W: Workload> Books<'r, W> {
                 }
             }
             Err(Abort::Rollback) if is_measured => tally.user_aborts += 1,
-            Err(reason) if is_measured => tally.aborts[*reason as usize] += 1,
+            Err(reason) if is_measured => tally.aborts[reason as usize] += 1,
             Err(_) => {}
         }
     }
@@ -125,7 +118,7 @@ impl<'r, W: Workload> Books<'r, W> {
     }
 
     /// Returns the tally and the ledger.
-    pub(super) fn into_parts(self) -> (Tally, W::Ledger) {
+    pub(super) fn into_parts(self) -> (Tally, Ledger) {
         (self.tally, self.ledger)
     }
 }

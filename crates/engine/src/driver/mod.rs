@@ -19,7 +19,8 @@ use sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sync::{Padded, clock, waiter, workers};
 
 use crate::meter::{Meter, Phase};
-use crate::{Abort, Database, Homes, Observe, Scheme, Session, Workload};
+use crate::program::Procedures;
+use crate::{Abort, Call, Database, Homes, Ledger, Observe, Program, Scheme, Session, TxnType, Workload};
 
 pub use arrivals::Arrived;
 pub use batched::Batched;
@@ -28,6 +29,7 @@ pub use per_worker::PerWorker;
 pub use planned::Planned;
 pub use traffic::{Arrivals, Mode, Open, Process, Traffic};
 
+use books::Books;
 use latencies::Latencies;
 
 /// The reaction of a client to an abort by the scheme.
@@ -286,7 +288,7 @@ impl Tally {
 
 /// The results of a run.
 #[derive(Debug)]
-pub struct Outcome<W: Workload> {
+pub struct Outcome<L> {
     /// By type of transaction, all workers together.
     pub types: Vec<TypeTally>,
     /// Statistics of open-loop arrivals: offered, skipped.
@@ -302,13 +304,25 @@ pub struct Outcome<W: Workload> {
     /// Processor time that the workers got in the measured time, as a share of what they asked for.
     pub cpu_share: f64,
     /// The workers' ledgers, for the checks.
-    pub ledgers: Vec<W::Ledger>,
+    pub ledgers: Vec<L>,
+}
+
+/// The outcome of a program.
+type Counted = Outcome<Ledger>;
+
+impl Counted {
+    /// The same with the ledgers of a workload.
+    fn typed<W: Workload>(self) -> Outcome<W::Ledger> {
+        let ledgers = self.ledgers.into_iter().map(Ledger::into_inner::<W>).collect();
+        let Self { types, arrived, turns, series, phase_ticks, measured_ns, cpu_share, .. } = self;
+        Outcome { types, arrived, turns, series, phase_ticks, measured_ns, cpu_share, ledgers }
+    }
 }
 
 /// How transactions reach a scheme's workers.
 pub trait Driver<S: Scheme> {
-    /// State shared by all workers of a run.
-    type Shared<'r, W: Workload>: Sync;
+    /// State shared by the workers of a run.
+    type Shared<'r>: Sync;
 
     /// Returns why the driver cannot do this job, as a sentence with the way out; `None` if it can.
     fn refuses(_job: &Job) -> Option<&'static str> {
@@ -320,23 +334,21 @@ pub trait Driver<S: Scheme> {
         job.clients
     }
 
-    /// Makes the state shared by all workers of a run.
-    fn shared<'r, W: Workload>(db: &'r Database<S>, job: &Job) -> Self::Shared<'r, W>;
+    /// Makes what the workers of a run share.
+    fn shared<'r>(db: &'r Database<S>, job: &Job) -> Self::Shared<'r>;
 
-    /// Does one worker's part of a run: returns when the run is over.
-    fn work<'r, W: Workload, V: Observe>(
-        part: Part<'r, S, W, V>,
-        shared: &Self::Shared<'r, W>,
-    ) -> (Tally, W::Ledger);
+    /// One worker's part of a run: returns when the run is over.
+    fn work<'r, V: Observe>(part: Part<'r, S, V>, shared: &Self::Shared<'r>) -> (Tally, Ledger);
 }
 
 /// One worker's part of a run.
-#[derive(Debug)]
-pub struct Part<'r, S: Scheme, W: Workload, V: Observe = ()> {
+pub struct Part<'r, S: Scheme, V: Observe = ()> {
     /// The database.
     pub db: &'r Database<S>,
     /// The workload.
-    pub workload: &'r W,
+    pub program: &'r dyn Program<S, V::Observer, V::Sink>,
+    /// Its types of transaction.
+    pub types: &'static [TxnType],
     /// The run.
     pub job: &'r Job,
     /// The run's stages.
@@ -347,29 +359,34 @@ pub struct Part<'r, S: Scheme, W: Workload, V: Observe = ()> {
     pub worker: usize,
 }
 
-impl<S: Scheme, W: Workload, V: Observe> Clone for Part<'_, S, W, V> {
+impl<S: Scheme, V: Observe> Clone for Part<'_, S, V> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<S: Scheme, W: Workload, V: Observe> Copy for Part<'_, S, W, V> {}
+impl<S: Scheme, V: Observe> Copy for Part<'_, S, V> {}
 
-impl<'r, S: Scheme, W: Workload, V: Observe> Part<'r, S, W, V> {
-    /// Opens a session of this run.
+impl<'r, S: Scheme, V: Observe> Part<'r, S, V> {
+    /// A session of this run.
     fn session(&self) -> Session<'r, S, V::Observer, V::Sink> {
         let mut session = self.db.session_with(self.observe.observer(), self.observe.sink());
         session.read_first(self.job.reads_first);
         session
     }
 
-    /// The home partitions that an input will touch, if the scheme has any use for them.
+    /// The homes that a call will touch, if the scheme has any use for them.
     #[inline]
-    fn homes(&self, input: &W::Input) -> Homes {
-        if self.db.scheme().partitions() > 0 { self.workload.homes(input) } else { Homes::new() }
+    fn homes(&self, call: &Call) -> Homes {
+        if self.db.scheme().partitions() > 0 { self.program.homes(call) } else { Homes::new() }
+    }
+
+    /// Empty books of this worker.
+    fn books(&self) -> Books<'r> {
+        Books::new(self.job, self.control, self.worker, self.types.len(), self.program.ledger())
     }
 
     /// The numbers of the clients that belong to this worker.
-    pub fn clients(&self) -> impl Iterator<Item = u32> + use<S, W, V> {
+    pub fn clients(&self) -> impl Iterator<Item = u32> + use<S, V> {
         (self.worker as u32..self.job.clients as u32).step_by(self.job.workers)
     }
 }
@@ -383,7 +400,7 @@ pub fn run<S: Scheme, W: Workload>(
     workload: &W,
     job: &Job,
     control: &Control,
-) -> Outcome<W> {
+) -> Outcome<W::Ledger> {
     observe(db, workload, job, control, &())
 }
 
@@ -397,12 +414,23 @@ pub fn observe<S: Scheme, W: Workload, V: Observe>(
     job: &Job,
     control: &Control,
     observe: &V,
-) -> Outcome<W> {
+) -> Outcome<W::Ledger> {
+    drive(db, &Procedures(workload), job, control, observe).typed::<W>()
+}
+
+/// The same of a program.
+fn drive<S: Scheme, V: Observe>(
+    db: &Database<S>,
+    program: &dyn Program<S, V::Observer, V::Sink>,
+    job: &Job,
+    control: &Control,
+    observe: &V,
+) -> Counted {
     assert!(job.workers > 0 && job.clients >= job.workers, "each worker has a client");
     clock::ticks_to_ns(0); // Calibrates the clock before anything is measured.
     assert_eq!(S::Driver::refuses(job), None, "a job is refused before it is run");
-    let shared = S::Driver::shared::<W>(db, job);
-    let timed = matches!(job.limit, Limit::Time { .. });
+    let shared = S::Driver::shared(db, job);
+    let (timed, types) = (matches!(job.limit, Limit::Time { .. }), program.types());
     if !timed {
         control.enter(Stage::Measured);
     }
@@ -411,20 +439,20 @@ pub fn observe<S: Scheme, W: Workload, V: Observe>(
         if worker == job.workers {
             return Ended::Conductor(conductor::conduct(job, control));
         }
-        Ended::Worker(S::Driver::work(Part { db, workload, job, control, observe, worker }, &shared))
+        Ended::Worker(S::Driver::work(Part { db, program, types, job, control, observe, worker }, &shared))
     });
-    summarize(ended)
+    summarize(ended, types.len())
 }
 
-/// The result of a thread of a run.
-enum Ended<L> {
+/// The return value of a thread of a run.
+enum Ended {
     Conductor(Series),
-    Worker((Tally, L)),
+    Worker((Tally, Ledger)),
 }
 
-fn summarize<W: Workload>(ended: Vec<Ended<W::Ledger>>) -> Outcome<W> {
+fn summarize(ended: Vec<Ended>, types: usize) -> Counted {
     let mut outcome = Outcome {
-        types: vec![TypeTally::default(); W::TYPES.len()],
+        types: vec![TypeTally::default(); types],
         arrived: Arrived::default(),
         turns: [0; 2],
         series: Series::default(),

@@ -10,10 +10,11 @@ use super::arrivals::Queue;
 use super::books::Books;
 use super::regulator::{Lengths, Regulator};
 use super::sender::Sender;
+use super::traffic::Sent;
 use super::turns::{Turn, Turns};
 use super::window::Window;
 use super::{Arrivals, Driver, Job, Limit, Part, Retry, Stage, Tally, is_aborted, pay};
-use crate::{Abort, ClientId, Database, Observe, Pace, Scheme, Session, Ticket, Workload};
+use crate::{Abort, Call, ClientId, Database, Ledger, Observe, Pace, Scheme, Scratch, Session, Ticket};
 
 /// Runs transactions one by one.
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +24,14 @@ pub enum PerWorker {}
 const STACK_BYTES: usize = 64 << 10;
 
 impl<S: Scheme> Driver<S> for PerWorker {
-    type Shared<'r, W: Workload> = Shared;
+    type Shared<'r> = Shared;
 
-    fn shared<W: Workload>(_: &Database<S>, job: &Job) -> Shared {
+    fn shared(_: &Database<S>, job: &Job) -> Shared {
         Shared { regulator: Regulator::default(), turns: Turns::new(job) }
     }
 
-    fn work<W: Workload, V: Observe>(part: Part<'_, S, W, V>, shared: &Shared) -> (Tally, W::Ledger) {
-        let books = RefCell::new(Books::<W>::new(part.job, part.control, part.worker));
+    fn work<V: Observe>(part: Part<'_, S, V>, shared: &Shared) -> (Tally, Ledger) {
+        let books = RefCell::new(part.books());
         let queue = match part.job.traffic.arrivals {
             Arrivals::Closed => None,
             Arrivals::Open(open) => {
@@ -64,8 +65,9 @@ pub struct Shared {
 }
 
 /// State shared by the clients of a worker.
-struct Desk<'b, 'r, W: Workload> {
-    books: &'b RefCell<Books<'r, W>>,
+#[derive(Clone, Copy)]
+struct Desk<'b, 'r> {
+    books: &'b RefCell<Books<'r>>,
     /// The arrivals of an open loop.
     queue: Option<&'b RefCell<Queue>>,
     /// The lengths of the clients' attempts.
@@ -76,15 +78,8 @@ struct Desk<'b, 'r, W: Workload> {
     shared: &'b Shared,
 }
 
-impl<W: Workload> Clone for Desk<'_, '_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<W: Workload> Copy for Desk<'_, '_, W> {}
-
-impl<W: Workload> Desk<'_, '_, W> {
-    /// Enters another stage of the run: earlier arrivals belong to the last stage.
+impl Desk<'_, '_> {
+    /// The run has come to another stage: what arrived before belongs to the last one.
     #[cold]
     fn turn(&self, stage: Stage) {
         let mut books = self.books.borrow_mut();
@@ -96,23 +91,25 @@ impl<W: Workload> Desk<'_, '_, W> {
 }
 
 /// A client and its session.
-struct Client<'b, 'r, S: Scheme, W: Workload, V: Observe> {
-    part: Part<'r, S, W, V>,
+struct Client<'b, 'r, S: Scheme, V: Observe> {
+    part: Part<'r, S, V>,
     id: u32,
-    desk: Desk<'b, 'r, W>,
+    desk: Desk<'b, 'r>,
     sender: Sender<'b>,
     session: Session<'r, S, V::Observer, V::Sink>,
-    scratch: W::Scratch,
+    call: Call,
+    scratch: Scratch,
     rng: Rng,
 }
 
-impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
-    fn new(part: Part<'r, S, W, V>, id: u32, desk: Desk<'b, 'r, W>) -> Self {
+impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
+    fn new(part: Part<'r, S, V>, id: u32, desk: Desk<'b, 'r>) -> Self {
         let rng = Rng::from_path(&[part.job.seed, u64::from(id)]);
         let sender = Sender::new(part.job, part.control, desk.queue, id);
         let mut session = part.session();
         session.meter().converse(part.job.traffic.opening_ns());
-        Self { part, id, desk, sender, session, scratch: W::Scratch::default(), rng }
+        let (call, scratch) = (part.program.call(), part.program.scratch());
+        Self { part, id, desk, sender, session, call, scratch, rng }
     }
 
     /// Sends one request after the other until the run is over.
@@ -157,11 +154,11 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
 
     /// Serves one request, until it has committed as a whole, rolled back, been dropped, or the run is over.
     fn request(&mut self, sequence: u64) {
-        let Part { workload, job, .. } = self.part;
+        let Part { program, types, job, .. } = self.part;
         let mut rng = Rng::from_path(&[job.seed, u64::from(self.id), sequence]);
-        let mut input = workload.generate(ClientId(self.id), sequence, &mut rng);
-        let kind = workload.kind(&input);
-        let pace = if job.traffic.is_paced { workload.pace(kind) } else { Pace::NONE };
+        program.generate(&mut self.call, ClientId(self.id), sequence, &mut rng);
+        let kind = self.call.kind;
+        let pace = if job.traffic.is_paced { program.pace(kind) } else { Pace::NONE };
         let Some(sent) = self.sender.send(sequence, pace) else { return };
         // A long wait may have led into another stage.
         let stage = self.part.control.stage();
@@ -170,8 +167,8 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         }
         let is_sampled =
             job.sample_every > 0 && sequence.is_multiple_of(job.sample_every) && stage == Stage::Measured;
-        let mut ticket = Ticket::new(sent.birth, self.part.homes(&input));
-        ticket.read_only = W::TYPES[kind].read_only;
+        let mut ticket = Ticket::new(sent.birth, self.part.homes(&self.call));
+        ticket.read_only = types[kind].read_only;
         if is_sampled {
             self.session.meter().start();
         }
@@ -181,13 +178,13 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         loop {
             let running = turn.begin(|| self.is_over());
             self.desk.window.begun();
-            let result = self.attempt(&input, &ticket);
+            let result = self.attempt(&ticket);
             self.desk.window.ended(is_aborted(&result));
             drop(running);
             pay(job, &result, self.session.meter());
-            let rest = result.as_ref().ok().and_then(|output| workload.rest(&input, output));
+            let has_rest = result.is_ok() && program.has_rest(&mut self.call);
             if result.is_ok()
-                && rest.is_none()
+                && !has_rest
                 && let Some(present) = self.part.observe.present()
             {
                 // Other clients run while this one waits for the device.
@@ -195,23 +192,22 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
                 let _aside = self.desk.window.aside();
                 self.part.observe.assure(present);
             }
-            if rest.is_none() {
+            if !has_rest {
                 self.part.control.count(self.part.worker, result.is_ok());
             }
-            self.desk.books.borrow_mut().book(workload, kind, sent, &input, &result, rest.is_none());
-            if let Some(rest) = rest {
+            self.book(kind, sent, result, has_rest);
+            if has_rest {
                 self.end(&mut turn);
                 if self.part.control.stage() == Stage::Stopping {
                     break;
                 }
-                input = rest;
-                ticket = Ticket { homes: self.part.homes(&input), retries: 0, ..ticket };
+                ticket = Ticket { homes: self.part.homes(&self.call), retries: 0, ..ticket };
                 self.open_again(0);
                 began = clock::ticks();
                 continue;
             }
             match result {
-                Ok(_) | Err(Abort::Rollback) => break,
+                Ok(()) | Err(Abort::Rollback) => break,
                 Err(_) if job.retry == Retry::Drop || self.part.control.stage() == Stage::Stopping => break,
                 Err(_) => {}
             }
@@ -246,6 +242,16 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         self.open_again(pause_ns);
     }
 
+    /// Books the end of an attempt.
+    #[inline]
+    fn book(&mut self, kind: usize, sent: Sent, result: Result<(), Abort>, has_rest: bool) {
+        let books = &mut *self.desk.books.borrow_mut();
+        if result.is_ok() {
+            self.part.program.committed(&mut books.ledger, &mut self.call);
+        }
+        books.book(kind, sent, result, !has_rest);
+    }
+
     /// Whether the run is over, so that waiting ends.
     fn is_over(&self) -> bool {
         self.part.control.stage() == Stage::Stopping || self.part.control.is_interrupted()
@@ -261,15 +267,15 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
 
     /// Executes one attempt of a transaction.
     #[inline]
-    fn attempt(&mut self, input: &W::Input, ticket: &Ticket) -> Result<W::Output, Abort> {
-        let Part { workload, job, .. } = self.part;
-        let scratch = &mut self.scratch;
-        self.session.attempt(ticket, |txn| {
-            let output = workload.execute(input, scratch, txn)?;
+    fn attempt(&mut self, ticket: &Ticket) -> Result<(), Abort> {
+        let Part { program, job, .. } = self.part;
+        let Self { session, call, scratch, .. } = self;
+        session.attempt(ticket, |txn| {
+            program.execute(call, scratch, txn)?;
             if job.pause_ns > 0 {
                 txn.pause(job.pause_ns);
             }
-            Ok(output)
+            Ok(())
         })
     }
 

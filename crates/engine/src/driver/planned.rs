@@ -20,23 +20,22 @@
 //! Relaxed. Rows that a rehearsal has found stay in place until the batch has ended: each worker holds them.
 
 use core::cell::{Cell, RefCell};
-use core::fmt;
 use std::collections::VecDeque;
 
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Broken, Latched, fiber, waiter};
 
-use super::batch::{self, Alarm, Board, Client, Desk, Left, Request, is_sampled, rest, ticket};
+use super::batch::{self, Alarm, Board, Client, Desk, Left, Request, has_rest, is_sampled, ticket};
 use super::{Driver, Job, Part, Stage, Tally, is_aborted};
 use crate::meter::Phase;
-use crate::{Abort, Database, Observe, Planning, Session, Step, Ticket, Workload};
+use crate::{Abort, Database, Ledger, Observe, Planning, Scratch, Session, Step, Ticket};
 
 /// Runs transactions in batches whose order is fixed before execution.
 #[derive(Clone, Copy, Debug)]
 pub enum Planned {}
 
 impl<S: Planning> Driver<S> for Planned {
-    type Shared<'r, W: Workload> = Shared<'r, S, W>;
+    type Shared<'r> = Shared<'r, S>;
 
     fn refuses(job: &Job) -> Option<&'static str> {
         batch::refuses(job)
@@ -48,7 +47,7 @@ impl<S: Planning> Driver<S> for Planned {
         job.clients.max(2 * job.workers)
     }
 
-    fn shared<'r, W: Workload>(db: &'r Database<S>, job: &Job) -> Shared<'r, S, W> {
+    fn shared<'r>(db: &'r Database<S>, job: &Job) -> Shared<'r, S> {
         let places = places_max(db.scheme(), job);
         Shared {
             plan: db.scheme().open(places, job.workers),
@@ -60,10 +59,7 @@ impl<S: Planning> Driver<S> for Planned {
         }
     }
 
-    fn work<'r, W: Workload, V: Observe>(
-        part: Part<'r, S, W, V>,
-        shared: &Shared<'r, S, W>,
-    ) -> (Tally, W::Ledger) {
+    fn work<'r, V: Observe>(part: Part<'r, S, V>, shared: &Shared<'r, S>) -> (Tally, Ledger) {
         let scheme = part.db.scheme();
         let alarm = Alarm::new(&shared.board.barrier, || scheme.abandon());
         let bench = Bench::default();
@@ -102,98 +98,83 @@ fn places_max<S: Planning>(scheme: &S, job: &Job) -> usize {
 
 /// State shared by all workers of a run.
 #[derive(Debug)]
-pub struct Shared<'r, S: Planning, W: Workload> {
+pub struct Shared<'r, S: Planning> {
     plan: S::Plan<'r>,
     board: Board,
     /// The number of the last batch that left a transaction for step 4.
     left_in: AtomicU64,
-    /// By place: the client whose transaction was left for step 4, until its worker takes the client home.
-    left: Box<[Latched<Option<Left<W>>>]>,
+    /// By place: the client whose transaction was left for it, until its worker takes it home.
+    left: Box<[Latched<Option<Left>>]>,
     /// By place: the client on its way to the worker that executes its transaction.
-    lent: Box<[Latched<Option<Client<W>>>]>,
+    lent: Box<[Latched<Option<Client>>]>,
     /// By place: the client on its way back, when another worker has executed its transaction.
-    given_back: Box<[Latched<Option<GivenBack<W>>>]>,
+    given_back: Box<[Latched<Option<GivenBack>>]>,
 }
 
 /// A client whose transaction another worker has executed.
-struct GivenBack<W: Workload> {
-    client: Client<W>,
+#[derive(Debug)]
+struct GivenBack {
+    client: Client,
     /// As in [`Open`].
     reruns: u32,
-    result: Option<Result<W::Output, Abort>>,
-    rest: Option<W::Input>,
-}
-
-impl<W: Workload> fmt::Debug for GivenBack<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GivenBack").field("client", &self.client).finish_non_exhaustive()
-    }
+    result: Option<Result<(), Abort>>,
+    has_rest: bool,
 }
 
 /// A transaction of the present batch.
-struct Open<W: Workload> {
+struct Open {
     place: usize,
     /// The position among this worker's clients.
     client: usize,
     /// How often the transaction aborted because of others.
     reruns: u32,
-    /// The transaction's result, once it was executed.
-    result: Option<Result<W::Output, Abort>>,
-    /// The rest of the client's request.
-    rest: Option<W::Input>,
+    /// The result, once it was executed.
+    result: Option<Result<(), Abort>>,
+    /// Whether something is left of its request.
+    has_rest: bool,
 }
 
 /// Executes a worker's transactions, one at a time.
-struct Runner<'s, 'r, S: Planning, W: Workload, V: Observe> {
-    part: Part<'r, S, W, V>,
-    shared: &'s Shared<'r, S, W>,
+struct Runner<'s, 'r, S: Planning, V: Observe> {
+    part: Part<'r, S, V>,
+    shared: &'s Shared<'r, S>,
     session: Session<'r, S, V::Observer, V::Sink>,
-    scratch: W::Scratch,
+    scratch: Scratch,
 }
 
 /// The result of a transaction, and how often it aborted before because of others.
-type Ran<W> = (Result<<W as Workload>::Output, Abort>, u32);
+type Ran = (Result<(), Abort>, u32);
 
-/// The same, with the position of the transaction among the worker's transactions, and with its client.
-type Done<W> = (usize, Client<W>, Ran<W>);
+/// The same, with the position of the transaction among the worker's, and its client.
+type Done = (usize, Client, Ran);
 
-/// The exchange between a worker and its runners: tasks to run, and results. The runners are fibers of one thread, and
-/// none is suspended while it looks here.
-struct Bench<W: Workload> {
-    tasks: RefCell<VecDeque<Task<W>>>,
-    ran: RefCell<Vec<Done<W>>>,
+/// Where the runners of a worker find what they are to run, and leave what came of it. They are fibers of one thread,
+/// none of which is suspended while it looks.
+#[derive(Default)]
+struct Bench {
+    tasks: RefCell<VecDeque<Task>>,
+    ran: RefCell<Vec<Done>>,
     is_over: Cell<bool>,
     phases: RefCell<Vec<[u64; Phase::COUNT]>>,
 }
 
 /// A transaction to be executed.
-struct Task<W: Workload> {
+struct Task {
     /// The position among the worker's transactions.
     nth: usize,
     place: usize,
-    client: Client<W>,
+    client: Client,
     ticket: Ticket,
     is_sampled: bool,
 }
 
-impl<W: Workload> Default for Bench<W> {
-    fn default() -> Self {
-        Self {
-            tasks: RefCell::default(),
-            ran: RefCell::default(),
-            is_over: Cell::new(false),
-            phases: RefCell::default(),
-        }
-    }
-}
-
-impl<'s, 'r, S: Planning, W: Workload, V: Observe> Runner<'s, 'r, S, W, V> {
-    fn new(part: Part<'r, S, W, V>, shared: &'s Shared<'r, S, W>) -> Self {
-        Self { part, shared, session: part.session(), scratch: W::Scratch::default() }
+impl<'s, 'r, S: Planning, V: Observe> Runner<'s, 'r, S, V> {
+    fn new(part: Part<'r, S, V>, shared: &'s Shared<'r, S>) -> Self {
+        Self { part, shared, session: part.session(), scratch: part.program.scratch() }
     }
 
-    /// Runs tasks until the run is over.
-    fn serve(&mut self, bench: &Bench<W>) {
+    /// Runs what is to be run until the run is over.
+    fn serve(&mut self, bench: &Bench) {
         while !bench.is_over.get() {
             self.run_all(bench);
             waiter::wait_until(None, || bench.is_over.get() || !bench.tasks.borrow().is_empty());
@@ -201,15 +182,15 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Runner<'s, 'r, S, W, V> {
         bench.phases.borrow_mut().push(self.session.meter().take());
     }
 
-    /// Runs the tasks that have not begun, one after the other.
-    fn run_all(&mut self, bench: &Bench<W>) {
+    /// Runs one after the other of those that have not begun.
+    fn run_all(&mut self, bench: &Bench) {
         loop {
             let task = bench.tasks.borrow_mut().pop_front();
-            let Some(Task { nth, place, client, ticket, is_sampled }) = task else { break };
+            let Some(Task { nth, place, mut client, ticket, is_sampled }) = task else { break };
             let (plan, barrier) = (&self.shared.plan, &self.shared.board.barrier);
             waiter::wait_until(None, || S::may_run(plan, place) || barrier.is_broken());
             let ran = if S::may_run(plan, place) {
-                self.run(place, ticket, &client, is_sampled)
+                self.run(place, ticket, &mut client, is_sampled)
             } else {
                 (Err(Abort::Stopped), 0)
             };
@@ -220,13 +201,13 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Runner<'s, 'r, S, W, V> {
     }
 
     /// Executes a transaction that may run, in its place.
-    fn run(&mut self, place: usize, mut ticket: Ticket, client: &Client<W>, is_sampled: bool) -> Ran<W> {
+    fn run(&mut self, place: usize, mut ticket: Ticket, client: &mut Client, is_sampled: bool) -> Ran {
         let Part { control, worker, .. } = self.part;
         let (plan, session, scratch) = (&self.shared.plan, &mut self.session, &mut self.scratch);
         session.prepare(plan, place);
         let mut reruns = 0;
         let result = loop {
-            let result = batch::attempt(self.part, session, &ticket, client.input(), scratch, is_sampled);
+            let result = batch::attempt(self.part, session, &ticket, &mut client.call, scratch, is_sampled);
             if !(is_aborted(&result) && session.is_to_run_again()) {
                 break result;
             }
@@ -240,24 +221,24 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Runner<'s, 'r, S, W, V> {
 }
 
 /// One worker's part of a run.
-struct Worker<'s, 'r, S: Planning, W: Workload, V: Observe> {
-    part: Part<'r, S, W, V>,
-    shared: &'s Shared<'r, S, W>,
-    desk: Desk<'s, 'r, S, W, V>,
-    /// The first runner, which also does the work of step 4.
-    runner: Runner<'s, 'r, S, W, V>,
-    bench: &'s Bench<W>,
-    /// Executes nothing: holds the rows that rehearsals find.
+struct Worker<'s, 'r, S: Planning, V: Observe> {
+    part: Part<'r, S, V>,
+    shared: &'s Shared<'r, S>,
+    desk: Desk<'s, 'r, S, V>,
+    /// The first, which also does what is done by one.
+    runner: Runner<'s, 'r, S, V>,
+    bench: &'s Bench,
+    /// Runs nothing: holds what rehearsals find.
     keeper: Session<'r, S, V::Observer, V::Sink>,
-    open: Vec<Open<W>>,
-    /// Positions in `open`: the transactions that this worker has yet to execute.
+    open: Vec<Open>,
+    /// Positions among these: what this worker has yet to execute.
     waiting: Vec<usize>,
     /// Whether other workers may execute the requests of these clients.
     moves: bool,
 }
 
-impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
-    fn new(part: Part<'r, S, W, V>, shared: &'s Shared<'r, S, W>, bench: &'s Bench<W>) -> Self {
+impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
+    fn new(part: Part<'r, S, V>, shared: &'s Shared<'r, S>, bench: &'s Bench) -> Self {
         let Part { db, job, .. } = part;
         Self {
             part,
@@ -321,7 +302,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     }
 
     /// The ticket of a client's attempt at a place of the batch.
-    fn ticket(&self, client: &Client<W>, place: usize, step: Step) -> Ticket {
+    fn ticket(&self, client: &Client, place: usize, step: Step) -> Ticket {
         let request = &self.desk.roster.batch[place];
         let retries = request.retries + u32::from(step == Step::Alone);
         Ticket { step, ..ticket(self.part, client, place, retries) }
@@ -329,7 +310,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
 
     /// Step 1.
     fn rehearse(&mut self) {
-        let Part { workload, job, worker, .. } = self.part;
+        let Part { program, job, worker, .. } = self.part;
         for place in 0..self.desk.roster.batch.len() {
             let request = self.desk.roster.batch[place];
             let id = request.client as usize;
@@ -337,19 +318,19 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 continue;
             }
             let client = id / job.workers;
-            self.desk.clients[client].send(workload, job.seed, &request);
+            self.desk.clients[client].send(self.part, &request);
             let ticket = self.ticket(&self.desk.clients[client], place, Step::Rehearsal);
             let is_sampled = self.is_sampled(&request);
             let Runner { session, scratch, .. } = &mut self.runner;
-            let input = self.desk.clients[client].input();
+            let call = &mut self.desk.clients[client].call;
             if is_sampled {
                 session.meter().start();
             }
-            session.rehearse(&self.shared.plan, &ticket, |txn| workload.execute(input, scratch, txn));
+            session.rehearse(&self.shared.plan, &ticket, |txn| program.execute(call, scratch, txn));
             if is_sampled {
                 session.meter().stop();
             }
-            self.open.push(Open { place, client, reruns: 0, result: None, rest: None });
+            self.open.push(Open { place, client, reruns: 0, result: None, has_rest: false });
             if self.moves {
                 *self.shared.lent[place].lock() = Some(self.desk.clients[client].leave());
             }
@@ -379,7 +360,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 nth = self.open.len();
                 self.desk.clients.push(lent);
                 let client = self.desk.clients.len() - 1;
-                self.open.push(Open { place, client, reruns: 0, result: None, rest: None });
+                self.open.push(Open { place, client, reruns: 0, result: None, has_rest: false });
             }
             self.waiting.push(nth);
         }
@@ -389,8 +370,8 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     fn give_back(&mut self, own: usize) {
         let guests = self.open.len() - own;
         let clients = self.desk.clients.drain(self.desk.clients.len() - guests..);
-        for (Open { place, reruns, result, rest, .. }, client) in self.open.drain(own..).zip(clients) {
-            *self.shared.given_back[place].lock() = Some(GivenBack { client, reruns, result, rest });
+        for (Open { place, reruns, result, has_rest, .. }, client) in self.open.drain(own..).zip(clients) {
+            *self.shared.given_back[place].lock() = Some(GivenBack { client, reruns, result, has_rest });
         }
     }
 
@@ -418,7 +399,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             let Open { place, client, .. } = self.open[nth];
             let ticket = self.ticket(&self.desk.clients[client], place, Step::Planned);
             let is_sampled = self.is_sampled(&self.desk.roster.batch[place]);
-            let ran = self.runner.run(place, ticket, &self.desk.clients[client], is_sampled);
+            let ran = self.runner.run(place, ticket, &mut self.desk.clients[client], is_sampled);
             self.take_down(nth, ran);
         }
         Ok(())
@@ -444,9 +425,9 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         }
     }
 
-    /// Stores the result of a transaction. An aborted transaction is left for step 4.
-    fn take_down(&mut self, nth: usize, (result, reruns): Ran<W>) {
-        let Part { workload, control, worker, .. } = self.part;
+    /// Takes down what came of a transaction: what aborted is left for step 4.
+    fn take_down(&mut self, nth: usize, (result, reruns): Ran) {
+        let Part { control, worker, .. } = self.part;
         let Open { place, client, .. } = self.open[nth];
         let shared = self.shared;
         if is_aborted(&result) {
@@ -454,12 +435,12 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             shared.left_in.store(self.desk.roster.number, Ordering::Relaxed);
             control.count(worker, false);
         } else {
-            let rest = rest(workload, &self.desk.clients[client], &result);
-            shared.board.set_again(place, rest.is_some());
-            if rest.is_none() {
+            let has_rest = has_rest(self.part, &mut self.desk.clients[client], result);
+            shared.board.set_again(place, has_rest);
+            if !has_rest {
                 control.count(worker, result.is_ok());
             }
-            self.open[nth].rest = rest;
+            self.open[nth].has_rest = has_rest;
         }
         self.open[nth].reruns = reruns;
         self.open[nth].result = Some(result);
@@ -467,20 +448,20 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
 
     /// Step 4.
     fn execute_alone(&mut self) {
-        let Part { workload, control, worker, .. } = self.part;
+        let Part { control, worker, .. } = self.part;
         for place in 0..self.desk.roster.batch.len() {
             let mut left = self.shared.left[place].lock();
-            let Some(Left { client, result: ended, rest: rest_of_it }) = &mut *left else { continue };
+            let Some(Left { client, ended }) = &mut *left else { continue };
             let ticket = self.ticket(client, place, Step::Alone);
             let is_sampled = self.is_sampled(&self.desk.roster.batch[place]);
             let Runner { session, scratch, .. } = &mut self.runner;
-            let result = batch::attempt(self.part, session, &ticket, client.input(), scratch, is_sampled);
-            let rest = rest(workload, client, &result);
-            self.shared.board.set_again(place, rest.is_some() || is_aborted(&result));
-            if rest.is_none() {
+            let result = batch::attempt(self.part, session, &ticket, &mut client.call, scratch, is_sampled);
+            let has_rest = has_rest(self.part, client, result);
+            self.shared.board.set_again(place, has_rest || is_aborted(&result));
+            if !has_rest {
                 control.count(worker, result.is_ok());
             }
-            (*ended, *rest_of_it) = (result, rest);
+            *ended = (result, has_rest);
         }
     }
 
@@ -495,14 +476,14 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 && let Some(back) = self.shared.given_back[place].lock().take()
             {
                 desk.clients[client] = back.client;
-                (open.reruns, open.result, open.rest) = (back.reruns, back.result, back.rest);
+                (open.reruns, open.result, open.has_rest) = (back.reruns, back.result, back.has_rest);
             }
             let alone = Left::take_home(&self.shared.left[place], &mut desk.clients[client]);
             for _ in 0..open.reruns {
-                desk.hear(client, (Err(Abort::Cascade), None));
+                desk.hear(client, (Err(Abort::Cascade), false));
             }
             let in_batch = open.result.expect("all transactions of a batch are executed");
-            desk.hear(client, (in_batch, open.rest));
+            desk.hear(client, (in_batch, open.has_rest));
             if let Some(ended) = alone {
                 desk.hear(client, ended);
             }
@@ -511,7 +492,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     }
 
     /// Returns the tally and the ledger.
-    fn close(mut self) -> (Tally, W::Ledger) {
+    fn close(mut self) -> (Tally, Ledger) {
         self.desk.books.add_phases(self.runner.session.meter().take());
         self.bench.phases.take().into_iter().for_each(|ticks| self.desk.books.add_phases(ticks));
         self.desk.close()

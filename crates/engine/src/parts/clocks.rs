@@ -102,7 +102,7 @@ impl Clocks {
     /// Makes the clock of a slot whose session begins.
     pub fn clock(&self, slot: usize) -> Clock {
         self.used.fetch_max(slot + 1, Ordering::SeqCst); // See the header: it comes before the first bound.
-        // Relaxed: the last session of the slot has handed it on.
+        // Relaxed: whoever had the slot before has handed it on.
         let last = self.slots[slot].wts.load(Ordering::Relaxed) & !OUTSIDE;
         Clock { slot, ahead_ns: 0, synced_ns: 0, partner: slot, last, is_snapshot: false, attempts: 0 }
     }

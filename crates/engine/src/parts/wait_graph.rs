@@ -74,7 +74,7 @@ impl WaitGraph {
 
     /// Makes the seeker of a slot's attempts.
     pub fn attach(&self, slot: usize) -> Seeker {
-        // Relaxed: the last session of the slot has handed it on.
+        // Relaxed: whoever had the slot before has handed it on.
         let me = Party { rank: self.0[slot].attempts.load(Ordering::Relaxed), slot: slot as u32 };
         Seeker { me, seen: AccessSet::default() }
     }

@@ -3,13 +3,10 @@
 //! The attempt enters the new key at once, as an insert does, and leaves the old entry alone. The fate of the two
 //! entries is decided when the attempt ends: see [`Moves`](crate::moves::Moves).
 
-use core::convert::Infallible;
+use storage::{AnyKey, Home, Placed, RowRef, TableStore, Which};
 
-use storage::{AnyKey, Home, IndexedKey, Placed, RowRef, Which};
-
-use super::layout::{KeyVisit, Layout, with_width};
 use super::touches::spot;
-use super::{Attempt, Place, Session, installs, leave_over};
+use super::{Attempt, Place, Session, installs, leave_over, with_width};
 use crate::leftovers::{Leftover, Part};
 use crate::{Abort, Observer, Scheme, Sink, Touch};
 
@@ -35,44 +32,21 @@ pub(super) struct Changed {
     homes: [Home; 2],
 }
 
-/// The secondary keys of a row that differ from those `before`.
+/// The secondary keys of a row, of one column group, that are not what they were `before`.
 #[cold]
-pub(super) fn changed<Y: Layout>(
-    layout: Y,
-    key: Y::Key,
-    words: &[u64],
-    before: &[Option<AnyKey>; 2],
-) -> [Option<Changed>; 2] {
-    let mut compare = Compare { group: layout.number() as u16, before, changed: [None; 2] };
-    let Ok(()) = layout.try_each(key, words, &mut compare);
-    compare.changed
-}
-
-/// Compares the secondary keys of a row with the earlier ones, by position.
-struct Compare<'b> {
+pub(super) fn changed<S: Scheme>(
+    store: &TableStore<S>,
     group: u16,
-    before: &'b [Option<AnyKey>; 2],
-    changed: [Option<Changed>; 2],
-}
-
-impl KeyVisit for Compare<'_> {
-    type Stop = Infallible;
-
-    fn index<K: IndexedKey>(
-        &mut self,
-        position: usize,
-        key: K,
-        home: impl Fn(K) -> Home,
-    ) -> Result<(), Infallible> {
-        let from = self.before[position].expect("a row has a key in each of its indexes");
-        let to = key.any();
-        if from != to {
-            let which = Which::Secondary { group: self.group, position: position as u16 };
-            let homes = [home(K::typed(from)), home(key)];
-            self.changed[position] = Some(Changed { which, from, to, homes });
-        }
-        Ok(())
-    }
+    before: &[Option<AnyKey>; 2],
+    after: &[Option<AnyKey>; 2],
+) -> [Option<Changed>; 2] {
+    core::array::from_fn(|position| {
+        let to = after[position]?;
+        let from = before[position].expect("a row has a key in each of its indexes");
+        let which = Which::Secondary { group, position: position as u16 };
+        let homes = [from, to].map(|key| store.home(which, key));
+        (from != to).then_some(Changed { which, from, to, homes })
+    })
 }
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {

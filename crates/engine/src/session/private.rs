@@ -10,7 +10,7 @@ use core::ops::{Bound, ControlFlow, Range};
 
 use storage::{AnyKey, IndexedKey, NewRow, Placed, RowRef, Slot, TableId, Which};
 
-use super::layout::{Layout, with_width};
+use super::with_width;
 use super::words::Scan;
 use crate::database::Unwatched;
 use crate::parts::{AccessSet, Position, SortedList};
@@ -177,13 +177,9 @@ impl<'db, S: Scheme> Private<'db, S> {
     }
 }
 
-impl<Y: Layout, H, F, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, Y, H, F, S, O, L> {
-    /// Shows the attempt's own inserts that come before `key`, or all remaining ones.
-    pub(super) fn show_own<K: IndexedKey>(&mut self, key: Option<K>) -> Result<ControlFlow<()>, Abort>
-    where
-        H: Fn(K, &[u64]) -> bool,
-        F: FnMut(K, &[u64]) -> ControlFlow<()>,
-    {
+impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, '_, K, S, O, L> {
+    /// Shows the attempt's own inserts that come before `key`, or all that are left.
+    pub(super) fn show_own(&mut self, key: Option<K>) -> Result<ControlFlow<()>, Abort> {
         while !self.own.is_empty() {
             let adds = &self.attempt.session.private.adds;
             let position = match self.direction {

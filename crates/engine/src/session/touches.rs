@@ -4,8 +4,7 @@ use core::ops::Bound;
 
 use storage::{AnyKey, IndexedKey, OrderedKey, RowRef, Shape, TableStore, Which};
 
-use super::layout::with_width;
-use super::{Attempt, Place};
+use super::{Attempt, Place, with_width};
 use crate::{Abort, Observer, Scheme, Sink, Spot, Touch};
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {

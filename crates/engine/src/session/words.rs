@@ -1,19 +1,17 @@
 //! The operations of an attempt over words. A [`Layout`] knows the meaning of a row's words: the same code serves
 //! callers with types, and callers that reach tables by number.
 
-use core::convert::Infallible;
 use core::ops::{Bound, ControlFlow, Range};
 
 use storage::{
-    AnyKey, GroupVisit, Home, IndexRef, IndexedKey, Key, LeafRef, Lookup, OrderedKey, Placed, RecordRef, Row,
-    RowRef, Table, TableId, TableStore, Tables, Walker, Watcher, Which, words_of,
+    AnyKey, Home, IndexRef, IndexedKey, LeafRef, Lookup, OrderedKey, Placed, RecordRef, RowRef, TableId,
+    TableStore, Tables, Walker, Watcher, Which, accumulate,
 };
 use sync::plant::is_planted;
 
-use super::layout::{KeyVisit, Layout};
 use super::moving::changed;
 use super::touches::{range, spot};
-use super::{Attempt, Place, Session, Unlink, installs};
+use super::{Attempt, Place, Session, Unlink, installs, with_width};
 use crate::meter::Phase;
 use crate::observer::{Facet, mark_of, row_words, row_words_mut, set_mark};
 use crate::parts::Position;
@@ -22,7 +20,25 @@ use crate::{Abort, Direction, Observer, Scheme, Sink, Touch, Write, plants};
 /// The homes of the rows of a key range, given by the homes of its bounds.
 pub(crate) type Homes = (Bound<Home>, Bound<Home>);
 
-/// Passes the events at the leaves of an index to the scheme.
+/// A column group of a row as the core knows it: numbers, where the typed shell around it has types. The core is
+/// compiled once for each scheme and width of key, and not once for each type of row.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) table: TableId,
+    /// The number of the column group.
+    pub(crate) group: u16,
+}
+
+impl Target {
+    fn number(self) -> usize {
+        usize::from(self.group)
+    }
+}
+
+/// A row that is written, and the words of its record without the mark.
+type Written<'t, 'db, S> = (RowRef<'db, S>, &'t mut [u64]);
+
+/// Passes what happens at the leaves of an index to the scheme.
 struct Watch<'w, 'db, S: Scheme> {
     scheme: &'db S,
     txn: &'w mut S::Txn<'db>,
@@ -74,8 +90,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
     }
 
-    /// Finds the row of a primary key; a miss counts as read.
-    #[inline]
+    /// The row of a primary key; a miss counts as read.
+    #[inline(always)]
     fn find<K: IndexedKey>(
         &mut self,
         store: &'db TableStore<S>,
@@ -110,156 +126,166 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         self.session.meter.receive(Phase::Index);
     }
 
-    /// Finds the row of a key, which may live at another home, for a statement.
-    #[inline]
-    fn row<Y: Layout>(&mut self, layout: Y, key: Y::Key) -> Result<Option<RowRef<'db, S>>, Abort> {
+    /// The row of a key that may live elsewhere, for a statement.
+    #[inline(always)]
+    fn row<K: IndexedKey>(
+        &mut self,
+        target: Target,
+        home: Home,
+        key: K,
+    ) -> Result<Option<RowRef<'db, S>>, Abort> {
         self.receive();
-        self.reach_home(layout.home(key))?;
-        let store = self.store(layout.table());
+        self.reach_home(home)?;
+        let store = self.store(target.table);
         self.touch(|| Touch::Seek(spot(store, Which::Primary, key)))?;
         let found = self.find(store, key)?;
         if found.is_none() {
-            self.session.saw(layout, key, None);
+            self.session.saw(facet(store, target.group), key, None);
         }
         Ok(found)
     }
 
-    /// Reads a row: `None` when the key is not there.
-    #[inline]
-    pub(crate) fn read_words<Y: Layout, T>(
+    /// Reads a row: the words of the column group, `None` when the key is not there.
+    #[inline(never)]
+    pub(crate) fn read_words<K: IndexedKey>(
         &mut self,
-        layout: Y,
-        key: Y::Key,
-        see: impl FnOnce(&[u64]) -> T,
-    ) -> Result<Option<T>, Abort> {
-        let Some(row) = self.row(layout, key)? else { return Ok(None) };
-        let record = row.record(layout.number());
+        target: Target,
+        home: Home,
+        key: K,
+    ) -> Result<Option<&[u64]>, Abort> {
+        let Some(row) = self.row(target, home, key)? else { return Ok(None) };
+        let record = row.record(target.number());
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
         let words = session.db.scheme().read(&mut session.txn, record)?;
         if O::MARKS {
-            session.observer.read(facet(layout), key, words.map(mark_of));
+            session.observer.read(facet(row.table(), target.group), key, words.map(mark_of));
         }
         session.meter.switch(Phase::Useful);
-        let tables = session.db.tables();
-        Ok(words.map(|words| see(layout.part(row_words::<O>(words), tables))))
+        Ok(words.map(|words| part(row.table(), target.number(), row_words::<O>(words))))
     }
 
-    /// Reads a row and writes it: `None` when the key is not there.
-    #[inline]
-    pub(crate) fn update_words<Y: Layout, T>(
+    /// Writes a row: the words of the column group, to be changed, `None` when the key is not there. Not for a group
+    /// with secondary indexes.
+    #[inline(never)]
+    pub(crate) fn write_words<K: IndexedKey>(
         &mut self,
-        layout: Y,
-        key: Y::Key,
-        change: impl FnOnce(&mut [u64]) -> T,
-    ) -> Result<Option<T>, Abort> {
-        let Some(row) = self.row(layout, key)? else { return Ok(None) };
-        let record = row.record(layout.number());
+        target: Target,
+        home: Home,
+        key: K,
+        how: Write,
+    ) -> Result<Option<&mut [u64]>, Abort> {
+        let Some((row, words)) = self.write_record(target, home, key, how)? else { return Ok(None) };
+        Ok(Some(part_mut(row.table(), target.number(), words)))
+    }
+
+    /// Writes a row's record: the row, and the words to write without the mark.
+    #[inline(always)]
+    fn write_record<K: IndexedKey>(
+        &mut self,
+        target: Target,
+        home: Home,
+        key: K,
+        how: Write,
+    ) -> Result<Option<Written<'_, 'db, S>>, Abort> {
+        let Some(row) = self.row(target, home, key)? else { return Ok(None) };
+        let record = row.record(target.number());
         record.prefetch_for_write();
         let session = &mut *self.session;
         session.touched(record.id(), key);
         session.meter.switch(Phase::Cc);
-        if S::UPGRADES && session.reads_first && !session.finds(layout, key, record)? {
+        let reads = how == Write::Modify;
+        let facet = || facet(row.table(), target.group);
+        if S::UPGRADES && reads && session.reads_first && !session.finds(facet(), key, record)? {
             return Ok(None);
         }
-        let words = session.db.scheme().write(&mut session.txn, record, Write::Modify)?;
-        if O::MARKS {
-            session.observer.read(facet(layout), key, words.as_deref().map(mark_of));
+        let words = session.db.scheme().write(&mut session.txn, record, how)?;
+        if O::MARKS && (reads || words.is_none()) {
+            session.observer.read(facet(), key, words.as_deref().map(mark_of));
         }
         session.meter.switch(Phase::Useful);
         let Some(words) = words else { return Ok(None) };
-        let own = layout.part_mut(row_words_mut::<O>(words), session.db.tables());
-        if layout.indexes() == 0 {
-            let output = change(own);
-            stamp(&mut session.observer, layout, key, record.id(), words);
-            if O::MARKS && row.table().is_shared() {
-                // A write of the record is a write of all its entries.
-                let entries = row.table().entries(key.any(), row_words::<O>(words));
-                session.observer.entries(record.id(), facet(layout), &entries, &entries);
-            }
-            return Ok(Some(output));
-        }
-        let before = secondary_keys(layout, key, own);
-        let output = change(own);
-        let after = secondary_keys(layout, key, own);
-        let changed = (before != after).then(|| changed(layout, key, own, &before));
-        stamp(&mut session.observer, layout, key, record.id(), words);
-        session.observer.entries(record.id(), facet(layout), &before, &after);
-        if let Some(changed) = changed {
-            self.move_row(row, key.any(), &changed)?;
-        }
-        Ok(Some(output))
+        stamp(&mut session.observer, facet, key, record.id(), words);
+        Ok(Some((row, row_words_mut::<O>(words))))
     }
 
-    /// Adds to a row without reading it, if the scheme can: `false` when the key is not there. `add` adds
-    /// amounts to the words that it is given, of a column group without secondary indexes.
-    #[inline]
-    pub(crate) fn add_words<Y: Layout>(
+    /// Reads a row and changes it, its secondary keys included: `false` when the key is not there.
+    #[inline(never)]
+    pub(crate) fn change_words<K: IndexedKey>(
         &mut self,
-        layout: Y,
-        key: Y::Key,
-        add: impl FnOnce(&mut [u64]),
+        target: Target,
+        home: Home,
+        key: K,
+        change: &mut dyn FnMut(&mut [u64]),
     ) -> Result<bool, Abort> {
-        // A write of a record with secondary indexes always knows its value, whichever group the indexes belong to.
-        let is_indexed = || self.store(layout.table()).is_shared() && self.store(layout.table()).is_indexed();
-        if S::DELTAS && !is_indexed() {
-            self.write_unread(layout, key, Write::Delta, add)
-        } else {
-            Ok(self.update_words(layout, key, add)?.is_some())
-        }
-    }
-
-    /// Overwrites a row: `false` when the key is not there.
-    #[inline]
-    pub(crate) fn replace_words<Y: Layout>(
-        &mut self,
-        layout: Y,
-        key: Y::Key,
-        value: &[u64],
-    ) -> Result<bool, Abort> {
-        if layout.indexes() > 0 || self.store(layout.table()).is_shared() {
-            // The changed keys are known only for a row that was read, and the rest of its record stays as it was.
-            let replaced = self.update_words(layout, key, |words| words.copy_from_slice(value));
-            return replaced.map(|replaced| replaced.is_some());
-        }
-        self.write_unread(layout, key, Write::Blind, |words| words.copy_from_slice(value))
-    }
-
-    /// Writes a row without looking at its value: `false` when the key is not there.
-    #[inline]
-    fn write_unread<Y: Layout>(
-        &mut self,
-        layout: Y,
-        key: Y::Key,
-        how: Write,
-        write: impl FnOnce(&mut [u64]),
-    ) -> Result<bool, Abort> {
-        assert!(layout.indexes() == 0, "a row whose secondary keys may change is read");
-        let Some(row) = self.row(layout, key)? else { return Ok(false) };
-        let record = row.record(layout.number());
-        record.prefetch_for_write();
-        let session = &mut *self.session;
-        session.touched(record.id(), key);
-        session.meter.switch(Phase::Cc);
-        let words = session.db.scheme().write(&mut session.txn, record, how)?;
-        session.meter.switch(Phase::Useful);
-        let Some(words) = words else {
-            session.saw(layout, key, None);
+        let Some((row, words)) = self.write_record(target, home, key, Write::Modify)? else {
             return Ok(false);
         };
-        write(layout.part_mut(row_words_mut::<O>(words), session.db.tables()));
-        stamp(&mut session.observer, layout, key, record.id(), words);
+        let (store, primary) = (row.table(), key.any());
+        let before = entries(store, target.group, primary, words);
+        change(part_mut(store, target.number(), words));
+        let after = entries(store, target.group, primary, words);
+        if O::MARKS {
+            let record = row.record(target.number()).id();
+            if store.indexes(target.number()) == 0 && store.is_shared() {
+                // A write of the record is one of all its entries.
+                let all = store.entries(primary, words);
+                self.session.observer.entries(record, facet(store, target.group), &all, &all);
+            } else {
+                self.session.observer.entries(record, facet(store, target.group), &before, &after);
+            }
+        }
+        if before != after {
+            self.move_row(row, primary, &changed(store, target.group, &before, &after))?;
+        }
         Ok(true)
     }
 
-    /// Inserts a row that lives at `home`, whose groups `fill` passes on: `false` when the key is there already.
-    #[inline]
+    /// Adds amounts to a row without reading it, if the scheme can: `false` when the key is not there. Of a column
+    /// group without secondary indexes.
+    #[inline(never)]
+    pub(crate) fn add_words<K: IndexedKey>(
+        &mut self,
+        target: Target,
+        home: Home,
+        key: K,
+        amounts: &[u64],
+    ) -> Result<bool, Abort> {
+        // Who writes a record with secondary indexes always knows its value, whichever group they are of.
+        let is_indexed = || self.store(target.table).is_shared() && self.store(target.table).is_indexed();
+        if S::DELTAS && !is_indexed() {
+            let words = self.write_words(target, home, key, Write::Delta)?;
+            return Ok(words.map(|words| accumulate(words, amounts)).is_some());
+        }
+        self.change_words(target, home, key, &mut |words| accumulate(words, amounts))
+    }
+
+    /// Overwrites a row: `false` when the key is not there.
+    #[inline(never)]
+    pub(crate) fn replace_words<K: IndexedKey>(
+        &mut self,
+        target: Target,
+        home: Home,
+        key: K,
+        value: &[u64],
+    ) -> Result<bool, Abort> {
+        let store = self.store(target.table);
+        if store.indexes(target.number()) > 0 || store.is_shared() {
+            // Which keys change is known only of a row that was read, and the rest of its record stays as it was.
+            return self.change_words(target, home, key, &mut |words| words.copy_from_slice(value));
+        }
+        let words = self.write_words(target, home, key, Write::Blind)?;
+        Ok(words.map(|words| words.copy_from_slice(value)).is_some())
+    }
+
+    /// Inserts a row that lives at `home`, with a value for each of its column groups: `false` when the key is there.
+    #[inline(never)]
     pub(crate) fn insert_words<K: IndexedKey>(
         &mut self,
         table: TableId,
         key: K,
         home: Home,
-        fill: impl FnOnce(&mut InsertGroups<'_, '_, 'db, K, S, O, L>) -> Result<(), Abort>,
+        values: &[&[u64]],
     ) -> Result<bool, Abort> {
         self.receive();
         self.reach_home(home)?;
@@ -268,15 +294,16 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             self.touch(|| Touch::Add(spot(store, Which::Primary, key)))?;
         }
         let (row, is_added) = self.place(store, key, home)?;
-        let may_adopt =
-            is_added || installs::<S>() || (0..store.groups()).all(|group| store.indexes(group) == 0);
+        let may_adopt = is_added || installs::<S>() || !store.is_indexed();
         let (is_new, given, back) = (true, 0, None);
-        let mut groups = InsertGroups { attempt: self, row, key, is_new, given, is_added, may_adopt, back };
-        fill(&mut groups)?;
-        if O::MARKS && store.is_shared() {
-            groups.tell()?;
+        let mut insert = Insert { attempt: self, row, key, is_new, given, is_added, may_adopt, back };
+        for (group, value) in values.iter().enumerate() {
+            insert.group(group as u16, value)?;
         }
-        let is_new = groups.is_new;
+        if O::MARKS && store.is_shared() {
+            insert.tell()?;
+        }
+        let is_new = insert.is_new;
         if installs::<S>() && is_new && !is_added {
             let place = Place { table, which: Which::Primary, key: key.any() };
             self.session.private.restore(place, row);
@@ -284,15 +311,20 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         Ok(is_new)
     }
 
-    /// Deletes a row: `false` when the key is not there. If the table has secondary indexes, the layout is that of the
-    /// column group that has them.
-    #[inline]
-    pub(crate) fn delete_words<Y: Layout>(&mut self, layout: Y, key: Y::Key) -> Result<bool, Abort> {
-        let (table, group) = (layout.table(), layout.number());
-        let Some(row) = self.row(layout, key)? else { return Ok(false) };
+    /// Deletes a row: `false` when the key is not there. If the table has secondary indexes, the target is their column
+    /// group.
+    #[inline(never)]
+    pub(crate) fn delete_words<K: IndexedKey>(
+        &mut self,
+        target: Target,
+        home: Home,
+        key: K,
+    ) -> Result<bool, Abort> {
+        let (table, group) = (target.table, target.number());
+        let Some(row) = self.row(target, home, key)? else { return Ok(false) };
         let store = self.store(table);
         let mut unlink = Unlink { row, primary: Some(key.any()), secondary: [None; 2] };
-        let mut entries = [None; 2];
+        let mut had = [None; 2];
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
         let scheme = session.db.scheme();
@@ -302,24 +334,23 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
                 "a row is deleted through the column group that has the table's secondary indexes"
             );
         }
-        if layout.indexes() > 0 {
+        if store.indexes(group) > 0 {
             let words = scheme.read(&mut session.txn, row.record(group))?;
             if O::MARKS {
-                session.observer.read(facet(layout), key, words.map(mark_of));
+                session.observer.read(facet(store, target.group), key, words.map(mark_of));
             }
             let Some(words) = words else { return Ok(false) };
-            let words = layout.part(row_words::<O>(words), session.db.tables());
-            entries = secondary_keys(layout, key, words);
-            let which = |position| Which::Secondary { group: group as u16, position };
-            for (position, secondary) in entries.into_iter().enumerate() {
-                unlink.secondary[position] = secondary.map(|key| (which(position as u16), key));
+            had = entries(store, target.group, key.any(), row_words::<O>(words));
+            for (position, secondary) in had.into_iter().enumerate() {
+                let which = Which::Secondary { group: target.group, position: position as u16 };
+                unlink.secondary[position] = secondary.map(|key| (which, key));
             }
         }
         for record in row.records() {
             record.prefetch_for_write();
             session.touched(record.id(), key);
             if !scheme.delete(&mut session.txn, record)? {
-                session.saw(layout, key, None);
+                session.saw(facet(store, target.group), key, None);
                 return Ok(false);
             }
             if O::MARKS {
@@ -328,7 +359,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             }
         }
         if O::MARKS {
-            session.observer.entries(row.record(group).id(), facet(layout), &entries, &[None; 2]);
+            session.observer.entries(row.record(group).id(), facet(store, target.group), &had, &[None; 2]);
         }
         if S::PLANS {
             unlink
@@ -346,20 +377,24 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         Ok(true)
     }
 
-    /// Visits the rows of a range of secondary keys. `holds` tells whether a row's words have a key.
+    /// Shows the words of a column group of the rows in a key range of one index. A row that has moved may be shown
+    /// under a secondary key that its visible version does not have, but only if [`may_differ`](Self::may_differ).
     #[inline]
-    pub(crate) fn walk_secondary<K: IndexedKey>(
+    pub(crate) fn scan_words<K: IndexedKey>(
         &mut self,
-        (layout, which): (impl Layout, Which),
+        (table, group, which): (TableId, u16, Which),
         keys: (Bound<K>, Bound<K>),
         direction: Direction,
-        holds: impl Fn(K, &[u64]) -> bool,
-        see: impl FnMut(K, &[u64]) -> ControlFlow<()>,
+        see: See<'_, K>,
     ) -> Result<(), Abort> {
-        let moves = self.session.db.moves().of(layout.table());
-        // A row that has moved may be found under a key other than that of its visible version.
-        let holds = |key, words: &[u64]| !moves.have_begun() || holds(key, words);
-        Scan::walk(self, (layout, which), keys, direction, holds, see)
+        Scan::walk(self, (table, group, which), keys, direction, see)
+    }
+
+    /// Whether a row of the table may be found under a secondary key that the visible version does not have.
+    #[inline]
+    pub(crate) fn may_differ(&self, table: TableId) -> impl Fn() -> bool + use<'db, S, O, L> {
+        let moves = self.session.db.moves().of(table);
+        || moves.have_begun()
     }
 
     /// Enters a row under a key of one index; if the key is there already, returns the row that has it.
@@ -479,105 +514,85 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     }
 }
 
-/// Enters a row into one secondary index after the other.
-struct EnterIndex<'a, 's, 'db, S: Scheme, O: Observer, L: Sink> {
-    attempt: &'a mut Attempt<'s, 'db, S, O, L>,
-    row: RowRef<'db, S>,
+/// The words of a column group, of those of its record.
+#[inline]
+fn part<'w, S: Scheme>(store: &TableStore<S>, group: usize, words: &'w [u64]) -> &'w [u64] {
+    if store.is_shared() { &words[store.place(group)] } else { words }
+}
+
+/// The same, to be changed.
+#[inline]
+fn part_mut<'w, S: Scheme>(store: &TableStore<S>, group: usize, words: &'w mut [u64]) -> &'w mut [u64] {
+    if store.is_shared() { &mut words[store.place(group)] } else { words }
+}
+
+/// The secondary keys, by position, that are computed from a column group of a row whose record has these words.
+#[inline]
+fn entries<S: Scheme>(
+    store: &TableStore<S>,
     group: u16,
-}
-
-impl<S: Scheme, O: Observer, L: Sink> KeyVisit for EnterIndex<'_, '_, '_, S, O, L> {
-    type Stop = Abort;
-
-    #[inline]
-    fn index<K: IndexedKey>(
-        &mut self,
-        position: usize,
-        key: K,
-        home: impl Fn(K) -> Home,
-    ) -> Result<(), Abort> {
-        self.attempt.reach_home(home(key))?;
-        let which = Which::Secondary { group: self.group, position: position as u16 };
-        self.attempt.touch(|| Touch::Add(spot(self.row.table(), which, key)))?;
-        if installs::<S>() {
-            return self.attempt.enter_privately(which, key, self.row);
-        }
-        match self.attempt.enter(self.row.table().index(which), key, self.row)? {
-            Placed::Added => {
-                if let Some(unlink) = self.attempt.session.added.of(self.row) {
-                    unlink.secondary[position] = Some((which, key.any()));
-                }
-                Ok(())
-            }
-            // The entry of a row that is on its way out of the indexes.
-            Placed::Exists(_) => Err(Abort::WriteConflict),
+    primary: AnyKey,
+    words: &[u64],
+) -> [Option<AnyKey>; 2] {
+    let mut keys = [None; 2];
+    let count = store.indexes(usize::from(group)) as u16;
+    if count > 0 {
+        let words = part(store, usize::from(group), words);
+        for (position, key) in (0..count).zip(&mut keys) {
+            *key = Some(store.secondary_key(group, position, primary, words));
         }
     }
+    keys
 }
 
-/// Collects the secondary keys of a row, by position.
-struct Collect([Option<AnyKey>; 2]);
-
-impl KeyVisit for Collect {
-    type Stop = Infallible;
-
-    #[inline]
-    fn index<K: IndexedKey>(
-        &mut self,
-        position: usize,
-        key: K,
-        _: impl Fn(K) -> Home,
-    ) -> Result<(), Infallible> {
-        self.0[position] = Some(key.any());
-        Ok(())
-    }
-}
-
-/// The secondary keys of a row that are computed from one of its column groups.
+/// The name of a column group's rows in a history.
 #[inline]
-fn secondary_keys<Y: Layout>(layout: Y, key: Y::Key, words: &[u64]) -> [Option<AnyKey>; 2] {
-    let mut keys = Collect([None; 2]);
-    let Ok(()) = layout.try_each(key, words, &mut keys);
-    keys.0
-}
-
-/// The facet of a layout's rows: the table that a history names for them.
-#[inline]
-fn facet<Y: Layout>(layout: Y) -> Facet {
-    Facet::primary(layout.table(), layout.record())
+fn facet<S: Scheme>(store: &TableStore<S>, group: u16) -> Facet {
+    Facet::primary(store.id(), store.record_of(usize::from(group)))
 }
 
 /// Reports a write to an observer, and stores the mark of its writer with the written value.
 #[inline]
-fn stamp<O: Observer, Y: Layout>(observer: &mut O, layout: Y, key: Y::Key, record: usize, words: &mut [u64]) {
+fn stamp<O: Observer, K: IndexedKey>(
+    observer: &mut O,
+    facet: impl FnOnce() -> Facet,
+    key: K,
+    record: usize,
+    words: &mut [u64],
+) {
     if O::MARKS {
-        set_mark(words, observer.write(record, facet(layout), key, false));
+        set_mark(words, observer.write(record, facet(), key, false));
     }
 }
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     /// Reports to the observer that the attempt saw a key's value, or its absence.
     #[inline]
-    fn saw<Y: Layout>(&mut self, layout: Y, key: Y::Key, mark: Option<u64>) {
+    fn saw<K: IndexedKey>(&mut self, facet: Facet, key: K, mark: Option<u64>) {
         if O::MARKS {
-            self.observer.read(facet(layout), key, mark);
+            self.observer.read(facet, key, mark);
         }
     }
 
     /// Whether a record has a value: a plain read, without regard to the write that follows.
     #[inline(never)]
-    fn finds<Y: Layout>(&mut self, layout: Y, key: Y::Key, record: RecordRef<'db, S>) -> Result<bool, Abort> {
+    fn finds<K: IndexedKey>(
+        &mut self,
+        facet: Facet,
+        key: K,
+        record: RecordRef<'db, S>,
+    ) -> Result<bool, Abort> {
         let is_there = self.db.scheme().read(&mut self.txn, record)?.is_some();
         if !is_there {
-            self.saw(layout, key, None);
+            self.saw(facet, key, None);
             self.meter.switch(Phase::Useful);
         }
         Ok(is_there)
     }
 }
 
-/// Gives each column group of an inserted row its value.
-pub(crate) struct InsertGroups<'a, 's, 'db, K, S: Scheme, O: Observer, L: Sink> {
+/// Gives each group of an inserted row its value.
+struct Insert<'a, 's, 'db, K, S: Scheme, O: Observer, L: Sink> {
     attempt: &'a mut Attempt<'s, 'db, S, O, L>,
     row: RowRef<'db, S>,
     key: K,
@@ -593,17 +608,18 @@ pub(crate) struct InsertGroups<'a, 's, 'db, K, S: Scheme, O: Observer, L: Sink> 
     back: Option<Unlink<'db, S>>,
 }
 
-impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K, S, O, L> {
-    /// Gives one column group its first value, unless the row turned out to be there already.
+impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O, L> {
+    /// One column group: gives it its first value, unless the row turned out to be there.
     #[inline]
-    pub(crate) fn group<Y: Layout<Key = K>>(&mut self, layout: Y, value: &[u64]) -> Result<(), Abort> {
+    fn group(&mut self, group: u16, value: &[u64]) -> Result<(), Abort> {
         if !self.is_new {
             return Ok(());
         }
-        let is_shared = self.row.table().is_shared();
+        let (store, number) = (self.row.table(), usize::from(group));
+        let is_shared = store.is_shared();
         self.given += 1;
         let session = &mut *self.attempt.session;
-        let record = self.row.record(layout.number());
+        let record = self.row.record(number);
         session.touched(record.id(), self.key);
         session.meter.switch(Phase::Cc);
         let words = if is_shared && self.given > 1 {
@@ -622,7 +638,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
         if O::MARKS && !self.is_new {
             // An insert that finds a value does not say which version it found.
             let words = session.db.scheme().read(&mut session.txn, record)?;
-            session.observer.read(facet(layout), self.key, words.map(mark_of));
+            session.observer.read(facet(store, group), self.key, words.map(mark_of));
             return Ok(());
         }
         if self.is_new && !self.may_adopt {
@@ -632,27 +648,52 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
             self.may_adopt = true;
         }
         if let Some(words) = words {
-            layout.part_mut(row_words_mut::<O>(words), session.db.tables()).copy_from_slice(value);
-            if O::MARKS && !is_shared && self.row.table().lookup() != Lookup::Heap {
-                stamp(&mut session.observer, layout, self.key, record.id(), words);
+            part_mut(store, number, row_words_mut::<O>(words)).copy_from_slice(value);
+            if O::MARKS && !is_shared && store.lookup() != Lookup::Heap {
+                stamp(&mut session.observer, || facet(store, group), self.key, record.id(), words);
             }
         }
         session.meter.switch(Phase::Useful);
-        if !self.is_new || layout.indexes() == 0 {
+        if !self.is_new || store.indexes(number) == 0 {
             return Ok(());
         }
+        let mut now = [None; 2];
+        for (position, key) in (0..store.indexes(number) as u16).zip(&mut now) {
+            *key = Some(store.secondary_key(group, position, self.key.any(), value));
+        }
         if O::MARKS && !is_shared {
-            let entries = secondary_keys(layout, self.key, value);
-            session.observer.entries(record.id(), facet(layout), &[None; 2], &entries);
+            session.observer.entries(record.id(), facet(store, group), &[None; 2], &now);
         }
         if let Some(unlink) = self.back.take() {
             let had = unlink.secondary.map(|had| had.map(|(_, key)| key));
-            let changed = changed(layout, self.key, value, &had);
-            self.attempt.move_row(self.row, self.key.any(), &changed)
-        } else {
-            let (row, group) = (self.row, layout.number() as u16);
-            let mut enter = EnterIndex { attempt: &mut *self.attempt, row, group };
-            layout.try_each(self.key, value, &mut enter)
+            return self.attempt.move_row(self.row, self.key.any(), &changed(store, group, &had, &now));
+        }
+        for (position, key) in now.into_iter().flatten().enumerate() {
+            let which = Which::Secondary { group, position: position as u16 };
+            with_width!(key, |key| self.enter(which, key))?;
+        }
+        Ok(())
+    }
+
+    /// Enters the row into a secondary index.
+    fn enter<X: IndexedKey>(&mut self, which: Which, key: X) -> Result<(), Abort> {
+        let (row, attempt) = (self.row, &mut *self.attempt);
+        attempt.reach_home(row.table().home(which, key.any()))?;
+        attempt.touch(|| Touch::Add(spot(row.table(), which, key)))?;
+        if installs::<S>() {
+            return attempt.enter_privately(which, key, row);
+        }
+        match attempt.enter(row.table().index(which), key, row)? {
+            Placed::Added => {
+                if let (Some(unlink), Which::Secondary { position, .. }) =
+                    (attempt.session.added.of(row), which)
+                {
+                    unlink.secondary[usize::from(position)] = Some((which, key.any()));
+                }
+                Ok(())
+            }
+            // The entry of a row that is on its way out of the indexes.
+            Placed::Exists(_) => Err(Abort::WriteConflict),
         }
     }
 
@@ -673,26 +714,17 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
     }
 }
 
-impl<K: Key, S: Scheme, O: Observer, L: Sink> GroupVisit<K>
-    for InsertGroups<'_, '_, '_, K::Ordered, S, O, L>
-{
-    type Stop = Abort;
-
-    #[inline]
-    fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Abort> {
-        InsertGroups::group(self, table, words_of(row))
-    }
-}
+/// Shows a column group of a row that a scan meets. `None` if the row does not stand under the key.
+pub(crate) type See<'f, K> = &'f mut dyn FnMut(K, &[u64]) -> Option<ControlFlow<()>>;
 
 /// Reads the rows that a scan meets.
-pub(crate) struct Scan<'a, 's, 'db, Y, H, F, S: Scheme, O: Observer, L: Sink> {
+pub(super) struct Scan<'a, 's, 'db, 'f, K, S: Scheme, O: Observer, L: Sink> {
     pub(super) attempt: &'a mut Attempt<'s, 'db, S, O, L>,
+    table: TableId,
     /// The column group that is shown.
-    layout: Y,
+    group: u16,
     which: Which,
-    /// Whether a row whose words were read has this key.
-    holds: H,
-    see: F,
+    see: See<'f, K>,
     pub(super) direction: Direction,
     /// The attempt's own inserts in the range that were not shown yet.
     pub(super) own: Range<Position>,
@@ -700,38 +732,33 @@ pub(crate) struct Scan<'a, 's, 'db, Y, H, F, S: Scheme, O: Observer, L: Sink> {
     is_broken: bool,
 }
 
-impl<'a, 's, 'db, Y, H, F, S, O, L> Scan<'a, 's, 'db, Y, H, F, S, O, L>
+impl<'a, 's, 'db, 'f, K, S, O, L> Scan<'a, 's, 'db, 'f, K, S, O, L>
 where
-    Y: Layout,
+    K: IndexedKey,
     S: Scheme,
     O: Observer,
     L: Sink,
 {
-    /// Shows the rows of a key range of one index.
-    #[inline]
-    pub(crate) fn walk<K: IndexedKey>(
+    /// Shows the records of a column group in a key range of one index.
+    #[inline(never)]
+    fn walk(
         attempt: &'a mut Attempt<'s, 'db, S, O, L>,
-        (layout, which): (Y, Which),
+        (table, group, which): (TableId, u16, Which),
         (from, to): (Bound<K>, Bound<K>),
         direction: Direction,
-        holds: H,
-        see: F,
-    ) -> Result<(), Abort>
-    where
-        H: Fn(K, &[u64]) -> bool,
-        F: FnMut(K, &[u64]) -> ControlFlow<()>,
-    {
-        let table = layout.table();
+        see: See<'f, K>,
+    ) -> Result<(), Abort> {
         let store = attempt.store(table);
         attempt.touch(|| range(store, which, (from, to)))?;
         let index = store.index(which);
-        attempt.session.observer.scan(Facet::of(table, which, layout.record()), (from, to), direction);
+        let facet = Facet::of(table, which, store.record_of(usize::from(group)));
+        attempt.session.observer.scan(facet, (from, to), direction);
         let own = if installs::<S>() {
             attempt.session.private.range(table, which, from, to)
         } else {
             Range::default()
         };
-        let mut scan = Self { attempt, layout, which, holds, see, direction, own, is_broken: false };
+        let mut scan = Self { attempt, table, group, which, see, direction, own, is_broken: false };
         index.scan(from, to, direction, &mut scan)?;
         if installs::<S>() {
             _ = scan.show_own(None)?;
@@ -744,30 +771,22 @@ where
     }
 
     #[inline]
-    pub(super) fn show<K: IndexedKey>(
-        &mut self,
-        key: K,
-        row: RowRef<'db, S>,
-    ) -> Result<ControlFlow<()>, Abort>
-    where
-        H: Fn(K, &[u64]) -> bool,
-        F: FnMut(K, &[u64]) -> ControlFlow<()>,
-    {
+    pub(super) fn show(&mut self, key: K, row: RowRef<'db, S>) -> Result<ControlFlow<()>, Abort> {
         self.attempt.touch_met(row, self.which, key)?;
         let session = &mut *self.attempt.session;
         session.meter.switch(Phase::Cc);
-        let record = row.record(self.layout.number());
+        let record = row.record(usize::from(self.group));
         let words = session.db.scheme().read(&mut session.txn, record)?;
         session.meter.switch(Phase::Useful);
         let mut flow = ControlFlow::Continue(());
-        if let Some(words) = words {
-            let part = self.layout.part(row_words::<O>(words), session.db.tables());
-            if (self.holds)(key, part) {
-                if O::MARKS {
-                    session.observer.row(key, mark_of(words));
-                }
-                flow = (self.see)(key, part);
+        if let Some(words) = words
+            && let Some(seen) =
+                (self.see)(key, part(row.table(), usize::from(self.group), row_words::<O>(words)))
+        {
+            if O::MARKS {
+                session.observer.row(key, mark_of(words));
             }
+            flow = seen;
         }
         session.meter.switch(Phase::Index);
         if flow.is_break() {
@@ -778,12 +797,9 @@ where
     }
 }
 
-impl<'db, K, Y, H, F, S, O, L> Walker<'db, K, S> for Scan<'_, '_, 'db, Y, H, F, S, O, L>
+impl<'db, K, S, O, L> Walker<'db, K, S> for Scan<'_, '_, 'db, '_, K, S, O, L>
 where
     K: IndexedKey,
-    Y: Layout,
-    H: Fn(K, &[u64]) -> bool,
-    F: FnMut(K, &[u64]) -> ControlFlow<()>,
     S: Scheme,
     O: Observer,
     L: Sink,
@@ -802,8 +818,8 @@ where
             if self.show_own(Some(key))?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            // A row that this attempt has moved still stands under its old secondary key.
-            let place = Place { table: self.layout.table(), which: self.which, key: key.any() };
+            // A row that this attempt has moved stands under its old secondary key yet.
+            let place = Place { table: self.table, which: self.which, key: key.any() };
             if self.attempt.session.private.is_removed(place, row) {
                 return Ok(ControlFlow::Continue(()));
             }

@@ -75,6 +75,7 @@ impl Scheme for HStore {
               locks, more let more transactions run side by side, up to one partition a home.",
         stresses: "the partition locks: homes that share one wait for each other",
     }];
+    const PARTITIONED: bool = true;
     const INSERT: InsertAt = InsertAt::Access;
     const WAITS: bool = true;
     type Driver = PerWorker;

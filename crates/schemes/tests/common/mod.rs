@@ -364,8 +364,8 @@ pub(crate) fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec
     outcome.types
 }
 
-/// Like [`run_plan`], for a job that differs from the plan.
-pub(crate) fn run_job<S: Scheme, W: Workload>(plan: &Plan, job: Job, given: Given) -> Outcome<W> {
+/// As [`run_plan`], by a job that is not quite as planned.
+pub(crate) fn run_job<S: Scheme, W: Workload>(plan: &Plan, job: Job, given: Given) -> Outcome<W::Ledger> {
     let clients = plan.workers * plan.clients;
     let values = Values::new(W::SETTINGS, &[]).expect("standard values are legal");
     let mut schema = Schema::new();

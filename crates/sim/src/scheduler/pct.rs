@@ -1,9 +1,9 @@
 //! Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte: A randomized scheduler
 //! with probabilistic guarantees of finding bugs, ASPLOS 2010).
 //!
-//! Workers have random priorities, and among the workers that can run the one with the highest priority runs. At `depth
-//! - 1` random choices the worker that would run falls below all others. A defect that shows whenever `depth` steps
-//! come in a certain order is found with a probability of at least `1 / (workers * choices ^ (depth - 1))`.
+//! Workers have random priorities, and among the workers that can run the one with the highest priority runs. At
+//! `depth - 1` random choices the worker that would run falls below all others. A defect that shows whenever `depth`
+//! steps come in a certain order is found with a probability of at least `1 / (workers * choices ^ (depth - 1))`.
 //!
 //! A worker that steps aside twice while another could have run lets that other worker run first, whatever the
 //! priorities say: otherwise two workers that spin could keep the third, for which they wait, from running.

@@ -260,10 +260,10 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
 
     /// Finds the row of a key.
     ///
-    /// A miss is reported to `missed`, with the leaf in whose gap the key falls and the gap version at which the
-    /// leaf did not hold the key. `missed` is called again, with another version, if a key entered the leaf
-    /// before what `missed` wrote to its metadata could be seen.
-    #[inline]
+    /// A miss is told to `missed`, with the leaf in whose gap the key falls and the gap version at which
+    /// it did not hold the key; `missed` is called again, with another version, if a key entered the
+    /// leaf before what `missed` wrote to its metadata could be seen.
+    #[inline(always)]
     pub fn get<'t, E>(
         &'t self,
         key: K,
@@ -349,7 +349,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         loop {
             let Spot { leaf, version, low, high, .. } = self.spot(|low| low <= key, node::prefetch_for_write);
             if low < prefix {
-                self.begin_prefix(prefix, watch);
+                self.begin_prefix(prefix, &mut |from, after, into| watch.split(from, after, into));
                 continue;
             }
             match Self::insert_in(leaf, version, key, row, watch)? {
@@ -357,7 +357,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                     *finger = Finger { tree, leaf: leaf.number, version, low, high };
                     return Ok(inserted);
                 }
-                Tried::Full => self.make_room(key, watch),
+                Tried::Full => self.make_room(key, &mut |from, after, into| watch.split(from, after, into)),
                 Tried::Changed => pause(),
             }
         }

@@ -230,10 +230,10 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// Finds the row of a key.
     ///
-    /// A miss is reported to `missed`, with the leaf in whose gap the key falls and the gap version at
-    /// which the leaf did not hold the key. `missed` is called again, with another version, if a key
-    /// entered the leaf before what `missed` wrote to its metadata could be seen.
-    #[inline]
+    /// A miss is told to `missed`, with the leaf in whose gap the key falls and the gap version at which
+    /// it did not hold the key; `missed` is called again, with another version, if a key entered the
+    /// leaf before what `missed` wrote to its metadata could be seen.
+    #[inline(always)]
     pub fn get<'t, E>(
         &'t self,
         key: K,

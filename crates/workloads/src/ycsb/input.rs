@@ -45,26 +45,26 @@ pub(super) struct Op {
 #[derive(Clone, Debug)]
 pub struct Input {
     pub(super) stamp: u64,
-    len: usize,
-    /// A set of bits, one for each place of an operation. Several places can share a bit. For most
-    /// places that are not among the operations, a zero bit alone shows that.
+    /// A bit for each place, which several may share: most places that are not among the operations are
+    /// told by it alone.
     marks: u64,
-    ops: [Op; MAX_OPS],
+    // Not an array: most transactions have far fewer operations than the most, and requests are moved.
+    ops: Vec<Op>,
 }
 
 impl Input {
-    fn new(stamp: u64) -> Self {
-        Self { stamp, len: 0, marks: 0, ops: [Op { place: 0, kind: Kind::Read, detail: 0 }; MAX_OPS] }
+    /// Without operations, of which there will be `ops`.
+    fn new(stamp: u64, ops: usize) -> Self {
+        Self { stamp, marks: 0, ops: Vec::with_capacity(ops) }
     }
 
     #[inline]
     pub(super) fn ops(&self) -> &[Op] {
-        &self.ops[..self.len]
+        &self.ops
     }
 
     fn push(&mut self, op: Op) {
-        self.ops[self.len] = op;
-        self.len += 1;
+        self.ops.push(op);
         self.marks |= mark(op.place);
     }
 
@@ -125,8 +125,8 @@ impl Generator {
     pub(super) fn generate(&self, places: &Places, client: ClientId, sequence: u64, rng: &mut Rng) -> Input {
         let client = u64::from(client.0);
         let ops_per_txn = self.settings.ops_per_txn as u64;
-        // The stamp is odd, because a stamp of 0 marks a row that was never written.
-        let mut input = Input::new(rng.next_u64() | 1);
+        // Odd, because a stamp of 0 says that a row was never written.
+        let mut input = Input::new(rng.next_u64() | 1, self.settings.ops_per_txn);
         for number in sequence * ops_per_txn..(sequence + 1) * ops_per_txn {
             let op = match self.insert(client, number) {
                 Some(nth) => Op { place: places.inserted(client, nth), kind: Kind::Insert, detail: 0 },

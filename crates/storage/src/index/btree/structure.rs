@@ -3,44 +3,51 @@
 use sync::plant::is_planted;
 
 use crate::index::btree::{BTree, Child, Step, inner_pointer, leaf_pointer};
-use crate::index::{LeafRef, Watcher, pause};
+use crate::index::{LeafRef, pause};
 use crate::key::OrderedKey;
 use crate::plants;
 use crate::shape::LeafMeta;
 
 use super::node::{self, Inner, Leaf};
 
-/// The error of a change that was given up because a node is no longer as it was seen. Nothing was changed.
+/// Hears of a split: the leaf that was split, its gap version afterwards, and the new leaf. Not generic in who inserts:
+/// leaves are split rarely, and the code is long.
+pub(super) type Told<'w, 't, L> = &'w mut dyn FnMut(LeafRef<'t, L>, u64, LeafRef<'t, L>);
+
+/// Says at which key a leaf is to be split, told the first key that the leaf answers for; `None` if it is not.
+type SplitAt<'s, K, L, const LEAF: usize> = &'s dyn Fn(&Leaf<K, L, LEAF>, K) -> Option<K>;
+
+/// Why a change was given up: a node is no longer as it was seen. Nothing was changed.
 struct Changed;
 
 impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K, L, LEAF, INNER> {
     /// Splits the leaf for `key` if it is full, and before that every full node above it.
     #[cold]
-    pub(super) fn make_room<'t, W: Watcher<'t, L>>(&'t self, key: K, watch: &mut W) {
+    pub(super) fn make_room<'t>(&'t self, key: K, told: Told<'_, 't, L>) {
         let split_at =
             |leaf: &Leaf<K, L, LEAF>, _| (leaf.live() == LEAF).then(|| leaf.key(leaf.split_point(key)));
-        while self.split_topmost(key, split_at, watch) != Some(true) {
+        while self.split_topmost(key, &split_at, told) != Some(true) {
             pause();
         }
     }
 
     /// Makes a leaf begin at `prefix`, if none does.
     #[cold]
-    pub(super) fn begin_prefix<'t, W: Watcher<'t, L>>(&'t self, prefix: K, watch: &mut W) {
+    pub(super) fn begin_prefix<'t>(&'t self, prefix: K, told: Told<'_, 't, L>) {
         let split_at = |_: &Leaf<K, L, LEAF>, low| (low < prefix).then_some(prefix);
-        while self.split_topmost(prefix, split_at, watch) != Some(true) {
+        while self.split_topmost(prefix, &split_at, told) != Some(true) {
             pause();
         }
     }
 
-    /// Splits the topmost full node on the way to `key`. If there is none, splits the leaf if `split_at`, given
-    /// the leaf and the lowest key that it answers for, returns a key. Returns whether no node above the leaf
-    /// was full; `None` if a node changed on the way.
-    fn split_topmost<'t, W: Watcher<'t, L>>(
+    /// Splits the topmost full node on the way to `key`, or else the leaf, if `split_at` says at which key,
+    /// told what the leaf answers for from. Whether no node above the leaf was full; none if a node changed on
+    /// the way.
+    fn split_topmost<'t>(
         &'t self,
         key: K,
-        split_at: impl Fn(&Leaf<K, L, LEAF>, K) -> Option<K>,
-        watch: &mut W,
+        split_at: SplitAt<'_, K, L, LEAF>,
+        told: Told<'_, 't, L>,
     ) -> Option<bool> {
         let mut inner: &Inner<K, INNER> = &self.root;
         let mut version = inner.latch.read()?;
@@ -74,8 +81,8 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                         return None;
                     }
                     if split_at(leaf, low).is_some() {
-                        let split_at = |leaf: &_| split_at(leaf, low);
-                        self.split_leaf((inner, version), at, (leaf, leaf_version), split_at, watch)?;
+                        let split_at = |leaf: &Leaf<K, L, LEAF>| split_at(leaf, low);
+                        self.split_leaf((inner, version), at, (leaf, leaf_version), &split_at, told)?;
                     }
                     return Some(true);
                 }
@@ -114,13 +121,13 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     }
 
     /// Splits a leaf that is the child at `at` of an inner node with room.
-    fn split_leaf<'t, W: Watcher<'t, L>>(
+    fn split_leaf<'t>(
         &'t self,
         (parent, version): (&Inner<K, INNER>, u64),
         at: usize,
         (leaf, leaf_version): (&'t Leaf<K, L, LEAF>, u64),
-        split_at: impl Fn(&Leaf<K, L, LEAF>) -> Option<K>,
-        watch: &mut W,
+        split_at: &dyn Fn(&Leaf<K, L, LEAF>) -> Option<K>,
+        told: Told<'_, 't, L>,
     ) -> Option<()> {
         let _parent_guard = parent.latch.upgrade(version)?;
         let guard = leaf.head.upgrade(leaf_version)?;
@@ -137,7 +144,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         parent.add(at + 1, low, leaf_pointer(right));
         leaf.split(low, right);
         let from = LeafRef { head: &leaf.head, seen: leaf_version };
-        watch.split(from, guard.next(), LeafRef { head: &right.head, seen: right_guard.next() });
+        told(from, guard.next(), LeafRef { head: &right.head, seen: right_guard.next() });
         Some(())
     }
 

@@ -353,8 +353,9 @@ pub trait Scheme: Shape {
     /// Begins an attempt. Its slot is pinned.
     fn begin<'db>(&'db self, txn: &mut Self::Txn<'db>, ticket: &Ticket) -> Result<(), Abort>;
 
-    /// Called before the attempt looks for keys that live at home partitions `from` to `to`, or adds one. For schemes
-    /// that own partitions: anything that they do not hold may change, keys that are missing included.
+    /// Called before the attempt looks for keys that live at home partitions `from` to `to`, or adds one. Only for
+    /// schemes that are [`PARTITIONED`](Self::PARTITIONED), and own partitions: anything that they do not hold may
+    /// change, keys that are missing included.
     #[inline]
     fn reach<'db>(&'db self, _txn: &mut Self::Txn<'db>, _from: u64, _to: u64) -> Result<(), Abort> {
         Ok(())

@@ -1,5 +1,5 @@
-//! The operations of an attempt over words. A [`Layout`] knows the meaning of a row's words: the same code serves
-//! callers with types, and callers that reach tables by number.
+//! The operations of an attempt over words: numbers of tables and column groups, and rows without types. The same code
+//! serves callers with types, whose shell casts rows to words and back, and callers that reach tables by number.
 
 use core::ops::{Bound, ControlFlow, Range};
 

@@ -141,7 +141,7 @@ impl Scheme for HekatonLocking {
         },
         Setting {
             name: "hekaton_locking.period_us",
-            default: "50",
+            default: "10",
             range: Range::Int(1, 1_000_000),
             unit: "us",
             doc: "How long an attempt waits at its end before it says who waits for whom and looks for a deadlock, and \

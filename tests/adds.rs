@@ -7,7 +7,7 @@ extern crate schemes_sim as schemes;
 extern crate storage_sim as storage;
 extern crate sync_sim as sync;
 
-#[path = "../crates/schemes/tests/common/mod.rs"]
+#[path = "../crates/schemes/src/tests/common/mod.rs"]
 mod common;
 
 use core::marker::PhantomData;
@@ -38,7 +38,7 @@ impl<W: Workload> Visit for Explore<W> {
 }
 
 fn explore<W: Workload>(check: impl Fn(&[u64])) {
-    for info in catalogue::INFO {
+    for info in catalogue::infos() {
         for seed in 0..SEEDS {
             let explore = Explore::<W>(seed, PhantomData);
             check(&catalogue::with(info.name, explore).expect("a scheme of the catalogue"));

@@ -4,7 +4,7 @@
 use engine::driver::{self, Control, Job, Limit, Retry};
 use engine::setting::Values;
 use engine::{Admits, ClientId, Database, Drive, Env, Schema, Scheme, Share, Ticket, Violation, Workload};
-use runs::{Layout, Measured, Monitor, Spec, Verdict, WORKLOADS};
+use runs::{CheckVerdict, Layout, Measured, Monitor, Spec, WORKLOADS};
 use schemes::catalogue;
 use schemes::multiversion::mvto::Mvto;
 use schemes::optimistic::silo::Silo;
@@ -66,11 +66,11 @@ fn job(workers: usize, clients: usize, requests: u64, retry: Retry) -> Job {
 
 /// Runs and checks a workload with three workers, or with one if the scheme admits no more, and two clients for each.
 fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry) -> Measured {
-    let position = catalogue::INFO.iter().position(|info| info.name == scheme).expect("catalogued");
+    let entry = catalogue::entry(scheme).expect("catalogued");
     let info = WORKLOADS.iter().find(|info| info.name == workload).expect("catalogued");
-    let known = catalogue::SETTINGS[position].iter().chain(info.settings);
+    let known = entry.settings.iter().chain(info.settings);
     let values = Values::new(known, &owned(given)).expect("in range");
-    let workers = if catalogue::INFO[position].workers == Admits::One { 1 } else { 3 };
+    let workers = if entry.info.workers == Admits::One { 1 } else { 3 };
     let clients = runs::clients(scheme, &values, if workers == 1 { 1 } else { 6 });
     let requests = REQUESTS / clients as u64;
     let job = job(workers, clients, requests, retry);
@@ -81,7 +81,7 @@ fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry)
         return run(workload, scheme, given, layout, Retry::Same);
     }
     let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");
-    assert_eq!(measured.verdict, Verdict::Passed, "{workload} under {scheme}, {given:?}");
+    assert_eq!(measured.verdict, CheckVerdict::Passed, "{workload} under {scheme}, {given:?}");
     if retry == Retry::Same {
         let ended: u64 = measured.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
         assert_eq!(ended, clients as u64 * requests, "{workload} under {scheme}: each request ends once");
@@ -91,7 +91,7 @@ fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry)
 
 /// Runs and checks a workload under every scheme, with each of the settings.
 fn run_all(workload: &str, cases: &[Given], layout: Layout, retry: Retry) {
-    for info in catalogue::INFO {
+    for info in catalogue::infos() {
         for given in cases {
             run(workload, info.name, given, layout, retry);
         }
@@ -149,7 +149,7 @@ fn money_is_accounted_for_however_tables_are_laid_out_and_when_requests_are_drop
 
 #[test]
 fn programs_roll_back_by_their_own_wish_under_every_scheme() {
-    for info in catalogue::INFO {
+    for info in catalogue::infos() {
         let measured = run("smallbank", info.name, SMALLBANK[0], Layout::default(), Retry::Same);
         let rollbacks: u64 = measured.types.iter().map(|tally| tally.user_aborts).sum();
         // 5% of the requests are refused, and further ones are not covered.

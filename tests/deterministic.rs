@@ -33,9 +33,9 @@ const YCSB: Given =
 const SMALLBANK: Given = &[("smallbank.accounts", "60"), ("smallbank.refused_pct", "5")];
 
 /// The outcome of a run: commits, rollbacks and aborts by type, and the rows of all tables with keys, by table.
-type Outcome = (Vec<[u64; 3]>, Vec<(u64, u64)>);
+type Trace = (Vec<[u64; 3]>, Vec<(u64, u64)>);
 
-fn outcome<S: Scheme, W: Workload>(given: Given, workers: usize) -> Outcome {
+fn outcome<S: Scheme, W: Workload>(given: Given, workers: usize) -> Trace {
     let given: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let values = Values::new(S::SETTINGS.iter().chain(W::SETTINGS), &given).expect("legal settings");
     let clients = S::clients(&values, 48);

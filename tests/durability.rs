@@ -15,7 +15,7 @@ use engine::{
     Abort, Admits, AnyKey, Database, Drive, Env, Homes, Layout, Lookup, Observe, Row, Schema, Scheme,
     Session, Share, Table, TableId, Ticket, Transaction, WordLoader, Workload,
 };
-use runs::{Durability, Held, Logging, Monitor, Progress, Spec, Verdict};
+use runs::{CheckVerdict, Durability, Held, Logging, Monitor, Progress, Spec};
 use schemes::batched::aria::Aria;
 use schemes::catalogue::{self, Visit};
 use schemes::deterministic::calvin::Calvin;
@@ -112,12 +112,13 @@ fn recovers(workload: &'static str, given: &[(&str, &str)], layout: Layout, chec
     let info = runs::WORKLOADS.iter().find(|info| info.name == workload).expect("it is one");
     let given: Vec<_> = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     let mut checkpoints = 0;
-    for (info_of, settings) in catalogue::INFO.iter().zip(catalogue::SETTINGS) {
-        let name = info_of.name;
+    for entry in catalogue::ENTRIES {
+        let name = entry.info.name;
         let values = |settings: &'static [Setting]| {
             Values::new(settings.iter().chain(info.settings), &given).expect("legal")
         };
-        let (of_scheme, workers) = (values(settings), if info_of.workers == Admits::One { 1 } else { 2 });
+        let (of_scheme, workers) =
+            (values(entry.settings), if entry.info.workers == Admits::One { 1 } else { 2 });
         let clients = runs::clients(name, &of_scheme, 2 * workers);
         let job = Job::new(workers, clients, Limit::Requests(2_000 / clients as u64 + 5), 1);
         let durability = if clients.is_multiple_of(4) { Durability::Group } else { Durability::Async };
@@ -133,18 +134,17 @@ fn recovers(workload: &'static str, given: &[(&str, &str)], layout: Layout, chec
             check: true,
         };
         let measured = runs::run(&spec, &Monitor::new(workers)).expect("the disk works");
-        assert_eq!(measured.verdict, Verdict::Passed, "{name}");
+        assert_eq!(measured.verdict, CheckVerdict::Passed, "{name}");
         let logged = measured.logged.expect("it was logged");
         assert!(logged.bytes > 0, "{name}: {logged:?}");
         checkpoints += logged.checkpoints;
         // A scheme of another family, with different records, versions and indexes.
         let other = if name == "silo" { "mvto" } else { "silo" };
-        let position = catalogue::INFO.iter().position(|info| info.name == other).expect("catalogued");
-        let of_other = values(catalogue::SETTINGS[position]);
+        let of_other = values(catalogue::entry(other).expect("catalogued").settings);
         let spec = Spec { scheme: other, values: &of_other, logging: None, ..spec };
         let recovered = runs::recover(&spec, &held(&devices), 2, &Progress::default())
             .expect("what was written can be read");
-        assert_eq!(recovered.verdict, Verdict::Passed, "{name}");
+        assert_eq!(recovered.verdict, CheckVerdict::Passed, "{name}");
         assert!(recovered.was_closed && recovered.digest == Some(logged.digest), "{name}: {recovered:?}");
         devices.clear();
     }
@@ -437,7 +437,7 @@ fn judge<S: Scheme>(db: &Database<S>, acknowledged: [u64; 2], scheme: &str, seed
 
 #[test]
 fn what_a_crash_leaves_is_a_prefix_of_what_each_session_has_committed() {
-    for info in catalogue::INFO {
+    for info in catalogue::infos() {
         let commits = (0..12).map(|seed| catalogue::with(info.name, Crashes { seed }).expect("catalogued"));
         assert!(commits.sum::<u64>() > 20, "{}: the power is not always cut at once", info.name);
     }

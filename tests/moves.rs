@@ -7,7 +7,7 @@ extern crate schemes_sim as schemes;
 extern crate storage_sim as storage;
 extern crate sync_sim as sync;
 
-#[path = "../crates/schemes/tests/common/mod.rs"]
+#[path = "../crates/schemes/src/tests/common/mod.rs"]
 mod common;
 
 use common::movers::{self, Movers};
@@ -55,7 +55,7 @@ impl Visit for Explore {
 
 #[test]
 fn rows_that_move_are_seen_once_under_every_schedule() {
-    for info in catalogue::INFO {
+    for info in catalogue::infos() {
         for seed in 0..100 {
             catalogue::with(info.name, Explore(seed)).expect("a scheme of the catalogue");
         }

@@ -12,7 +12,7 @@ use sim::{Explorer, Schedule, Search, Strategy};
 
 /// Calls a visitor with each scheme that admits several workers.
 fn with_each<V: Visit<Out = ()>>(visitor: impl Fn() -> V) {
-    for info in catalogue::INFO.iter().filter(|info| info.workers == Admits::Any) {
+    for info in catalogue::infos().filter(|info| info.workers == Admits::Any) {
         catalogue::with(info.name, visitor()).expect("a scheme of the catalogue");
     }
 }

@@ -4,7 +4,7 @@
 use engine::Admits;
 use engine::driver::{Job, Limit};
 use engine::setting::Values;
-use runs::{Layout, Measured, Monitor, Spec, TableMemory, Verdict, WORKLOADS};
+use runs::{CheckVerdict, Layout, Measured, Monitor, Spec, TableMemory, WORKLOADS};
 use schemes::catalogue;
 
 /// Two warehouses so small that transactions conflict.
@@ -14,7 +14,7 @@ const SMALL: [(&str, &str); 3] =
 /// Runs a scheme with two workers and two clients for each, if it admits them, and `requests` requests of each
 /// client.
 fn run(scheme: &str, given: &[(&str, &str)], requests: u64) -> Measured {
-    let info = catalogue::INFO.iter().find(|info| info.name == scheme).expect("catalogued");
+    let info = catalogue::infos().find(|info| info.name == scheme).expect("catalogued");
     let (workers, clients) = if info.workers == Admits::One { (1, 1) } else { (2, 4) };
     run_by(scheme, (workers, clients), given, |_| requests)
 }
@@ -38,11 +38,11 @@ fn run_over(
     given: &[(&str, &str)],
     requests: impl Fn(usize) -> u64,
 ) -> Measured {
-    let position = catalogue::INFO.iter().position(|info| info.name == scheme).expect("catalogued");
+    let entry = catalogue::entry(scheme).expect("catalogued");
     let tpcc = WORKLOADS.iter().find(|workload| workload.name == "tpcc").expect("there is a TPC-C");
     let given: Vec<_> =
         SMALL.iter().chain(given).map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    let known = catalogue::SETTINGS[position].iter().chain(tpcc.settings);
+    let known = entry.settings.iter().chain(tpcc.settings);
     let values = Values::new(known, &given).expect("legal settings");
     let clients = runs::clients(scheme, &values, clients);
     let requests = requests(clients);
@@ -58,7 +58,7 @@ fn run_over(
         check: true,
     };
     let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");
-    assert_eq!(measured.verdict, Verdict::Passed, "{scheme}");
+    assert_eq!(measured.verdict, CheckVerdict::Passed, "{scheme}");
     let ended: u64 = measured.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
     assert_eq!(ended, clients as u64 * requests, "{scheme}: each request ends once");
     measured
@@ -66,7 +66,7 @@ fn run_over(
 
 #[test]
 fn deliveries_by_district_pass_the_checks_and_count_once() {
-    for info in catalogue::INFO {
+    for info in catalogue::infos() {
         let given = [("tpcc.delivery", "per_district"), ("tpcc.mix", "45,20,4,20,4")];
         let measured = run(info.name, &given, 300);
         let queued = measured.memory.iter().find(|table| table.name == "new_order").expect("declared");
@@ -84,7 +84,7 @@ fn every_scheme_passes_the_checks_however_tables_are_laid_out() {
         Layout { is_unsplit: true, ..Layout::default() },
         Layout { is_unsplit: true, has_versions_apart: true, ..Layout::default() },
     ];
-    for (info, layout) in catalogue::INFO.iter().flat_map(|info| layouts.map(|layout| (info, layout))) {
+    for (info, layout) in catalogue::infos().flat_map(|info| layouts.map(|layout| (info, layout))) {
         let workers = if info.workers == Admits::One { 1 } else { 2 };
         run_over(layout, info.name, (workers, workers), &[("tpcc.audit_pct", "10")], |clients| {
             300 / clients as u64
@@ -94,7 +94,7 @@ fn every_scheme_passes_the_checks_however_tables_are_laid_out() {
 
 #[test]
 fn audits_find_nothing_under_any_scheme() {
-    for info in catalogue::INFO {
+    for info in catalogue::infos() {
         // Any warehouse is home to any client. With fixed homes, no worker would write rows that another reads.
         let given = [("tpcc.audit_pct", "25"), ("tpcc.home", "uniform")];
         let measured = run(info.name, &given, 1_000);
@@ -143,7 +143,7 @@ fn assert_growth_is_explained(
 
 #[test]
 fn memory_grows_by_what_was_inserted_and_by_no_more() {
-    for info in catalogue::INFO {
+    for info in catalogue::infos() {
         let name = info.name;
         let measured = run_by(name, (1, 1), &[], |clients| 20_000 / clients as u64);
         let [new_orders, payments] = [0, 1].map(|kind| measured.types[kind].commits as usize);

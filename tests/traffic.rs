@@ -2,7 +2,7 @@
 //! dialogue, in virtual time: a step takes 50 nanoseconds there, so that durations of milliseconds can be counted.
 
 use engine_sim::driver::{
-    self, Arrivals, Control, Driver, Job, Limit, Mode, Open, Outcome, Process, Traffic,
+    self, Arrivals, Control, Driver, Job, Limit, Mode, Open, Process, RunOutcome, Traffic,
 };
 use engine_sim::setting::Values;
 use engine_sim::{ClientId, Database, Drive, Env, Schema, Scheme, Share, Workload};
@@ -34,7 +34,7 @@ fn timed(warmup_s: u64, measured_s: u64) -> Limit {
 }
 
 /// The outcome of a run of TPC-C.
-type Counted = Outcome<<Tpcc as Workload>::Ledger>;
+type Counted = RunOutcome<<Tpcc as Workload>::Ledger>;
 
 /// Runs TPC-C and checks it.
 fn run<S: Scheme>(given: &[(&str, &str)], job: &Job) -> Counted {
@@ -106,7 +106,7 @@ impl Visit for CountRoundTrips {
 
 #[test]
 fn each_statement_and_the_commit_of_an_interactive_client_pay_a_round_trip() {
-    for info in catalogue::INFO {
+    for info in catalogue::infos() {
         catalogue::with(info.name, CountRoundTrips).expect("catalogued");
     }
 }

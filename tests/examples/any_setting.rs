@@ -90,7 +90,7 @@ fn request(rng: &mut Rng) -> Request {
     let pick = |rng: &mut Rng, count: usize| rng.below(count as u64) as usize;
     let schemes = Catalogue.schemes();
     let workloads = Catalogue.workloads();
-    let scheme = schemes[pick(rng, schemes.len())].name;
+    let scheme = schemes[pick(rng, schemes.len())].info.name;
     let workload = workloads[pick(rng, workloads.len())].name;
     let workers = 1 + rng.below(4);
     let clients = [Some(1), Some(1), Some(3), Some(16), None][pick(rng, 5)].map(|each: u64| workers * each);

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     };
     let wanted = |name: &str| args.get(1).is_none_or(|scheme| scheme == name);
     println!("{:<8} {:<5} {:>11} {:>11}  {:>6}", "scheme", "", "without, us", "with, us", "ratio");
-    for info in catalogue::INFO.iter().filter(|info| wanted(info.name) && info.workers == Admits::Any) {
+    for info in catalogue::infos().filter(|info| wanted(info.name) && info.workers == Admits::Any) {
         catalogue::with(info.name, Cost::<Tpcc>(rounds, PhantomData)).expect("a scheme of the catalogue");
         catalogue::with(info.name, Cost::<Mix>(rounds, PhantomData)).expect("a scheme of the catalogue");
     }

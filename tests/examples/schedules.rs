@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         "{:<12} {:>9} {:>9} {:>9}  schedules/s by cpu time, steps each",
         "scheme", "seeds", "search", "steps"
     );
-    for info in catalogue::INFO.iter().filter(|info| info.workers == Admits::Any && wanted(info.name)) {
+    for info in catalogue::infos().filter(|info| info.workers == Admits::Any && wanted(info.name)) {
         catalogue::with(info.name, Rate(count)).expect("a scheme of the catalogue");
     }
     ExitCode::SUCCESS

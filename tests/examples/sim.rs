@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     );
     let mut failed = Vec::new();
     for workload in Small::ALL {
-        for info in catalogue::INFO {
+        for info in catalogue::infos() {
             // The panic has already printed the reason of a failure.
             let explored = catch_unwind(|| [0; 2].map(|_| explore(info.name, workload, seed)));
             let line = explored.map_or_else(|_| "FAILED".to_owned(), told);

@@ -18,7 +18,7 @@ pub fn settings(input: &[u8]) {
     let workloads = Catalogue.workloads();
     let workload = &workloads[usize::from(input.next()) % workloads.len()];
     let schemes = Catalogue.schemes();
-    let scheme = schemes.get(usize::from(input.next()) % (schemes.len() + 1));
+    let scheme = schemes.get(usize::from(input.next()) % (schemes.len() + 1)).map(|entry| &entry.info);
     let text = String::from_utf8_lossy(input.0);
     let given: Vec<(String, String)> = text
         .lines()

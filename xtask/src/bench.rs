@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::house::{House, Outcome, output, run};
+use crate::house::{Checked, House, output, run};
 
 /// The arguments of a run on the command line, without scheme, workers and seconds.
 type Workload = &'static [&'static str];
@@ -32,16 +32,16 @@ const FULL: &[Workload] =
     &[&["tpcc", "--set", "tpcc.warehouses=2"], &["ycsb", "--set", "ycsb.theta=0.9"], &["smallbank"]];
 
 /// Runs every scheme for a second on small data. Each run is followed by its consistency check.
-pub(crate) fn short(house: &House) -> Outcome {
+pub(crate) fn short(house: &House) -> Checked {
     bench(house, Build::Tested, TINY, "1")
 }
 
 /// Runs every scheme for a minute on full-size data.
-pub(crate) fn soak(house: &House) -> Outcome {
+pub(crate) fn soak(house: &House) -> Checked {
     bench(house, Build::Released, FULL, "60")
 }
 
-fn bench(house: &House, build: Build, workloads: &[Workload], seconds: &str) -> Outcome {
+fn bench(house: &House, build: Build, workloads: &[Workload], seconds: &str) -> Checked {
     let contend = binary(house, build)?;
     for workload in workloads {
         // `all` excludes `uncontrolled`, which permits only one worker.
@@ -79,7 +79,7 @@ pub(crate) fn binary(house: &House, build: Build) -> Result<PathBuf, String> {
 }
 
 /// Prints a line for each run. Refuses output that scripts cannot read.
-pub(crate) fn report(output: &str) -> Outcome {
+pub(crate) fn report(output: &str) -> Checked {
     let runs = runs(output)?;
     if runs.is_empty() {
         return Err("`contend run` printed no run".to_owned());

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
-use crate::house::{House, Outcome, added_flags, run};
+use crate::house::{Checked, House, added_flags, run};
 
 /// Bytes of code by (scheme, workload).
 type Sizes = BTreeMap<(String, String), u64>;
@@ -17,7 +17,7 @@ type Sizes = BTreeMap<(String, String), u64>;
 const SHARED: &str = "(shared)";
 
 /// Builds the binary with symbol names that contain type arguments, and prints the table.
-pub(crate) fn bloat(house: &House) -> Outcome {
+pub(crate) fn bloat(house: &House) -> Checked {
     let (members, target) = house.members()?;
     let package = |folder: &str| {
         let member = members.iter().find(|member| member.folder.ends_with(folder));

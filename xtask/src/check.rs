@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::house::{House, Outcome, Step, added_flags, run, run_all};
+use crate::house::{Checked, House, Step, added_flags, run, run_all};
 use crate::tidy;
 
 /// The steps, fastest first.
@@ -33,28 +33,28 @@ const LICENCES: &[&str] = &[
 ];
 
 /// Runs all steps.
-pub(crate) fn check(house: &House) -> Outcome {
+pub(crate) fn check(house: &House) -> Checked {
     run_all(house, STEPS)
 }
 
-fn format(house: &House) -> Outcome {
+fn format(house: &House) -> Checked {
     component(house, "fmt", "rustfmt")?;
     run(&mut house.cargo(&["fmt", "--all", "--", "--check"]))
         .map_err(|e| format!("{e}; `cargo fmt --all` mends it"))
 }
 
-fn lints(house: &House) -> Outcome {
+fn lints(house: &House) -> Checked {
     component(house, "clippy", "clippy")?;
     run(&mut house.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
 }
 
-fn documentation(house: &House) -> Outcome {
+fn documentation(house: &House) -> Checked {
     let flags = added_flags("RUSTDOCFLAGS", "-D warnings");
     run(house.cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", flags))
 }
 
 /// Checks that a component of the toolchain (lints or format) is installed.
-fn component(house: &House, subcommand: &str, component: &str) -> Outcome {
+fn component(house: &House, subcommand: &str, component: &str) -> Checked {
     let asked = house.cargo(&[subcommand, "--version"]).output();
     match asked {
         Ok(output) if output.status.success() => Ok(()),
@@ -63,7 +63,7 @@ fn component(house: &House, subcommand: &str, component: &str) -> Outcome {
 }
 
 /// Checks that every package that a build can use may be distributed under the project's own terms.
-fn licences(house: &House) -> Outcome {
+fn licences(house: &House) -> Checked {
     let metadata = house.metadata(&[])?;
     let packages = metadata["packages"].as_array().ok_or("cargo metadata names no packages")?;
     let refused: Vec<String> = packages.iter().filter_map(refused).collect();

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::house::{House, Outcome, run};
+use crate::house::{Checked, House, run};
 
 /// The modules of the two functions of the example, which their symbol names contain.
 const SIDES: [&str; 2] = ["through_sync", "by_hand"];
 
 /// Compiles the example to assembly and compares the two functions.
-pub(crate) fn facade(house: &House) -> Outcome {
+pub(crate) fn facade(house: &House) -> Checked {
     let (members, target) = house.members()?;
     let member = members.iter().find(|member| member.folder.ends_with("crates/sync"));
     let package = &member.ok_or("crates/sync is no package of the workspace")?.name;

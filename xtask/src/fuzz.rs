@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::house::{House, Outcome, run};
+use crate::house::{Checked, House, run};
 
 /// Each target with the maximum length of its inputs, in bytes.
 const TARGETS: &[(&str, u32)] = &[
@@ -19,7 +19,7 @@ const TARGETS: &[(&str, u32)] = &[
 const SECONDS: u32 = 60;
 
 /// Fuzzes every target for `seconds` seconds.
-pub(crate) fn fuzz(house: &House, seconds: Option<&str>) -> Outcome {
+pub(crate) fn fuzz(house: &House, seconds: Option<&str>) -> Checked {
     let seconds = seconds.map_or(Ok(SECONDS), |seconds| {
         seconds.parse().map_err(|_| format!("`{seconds}` is no time: give a whole number of seconds"))
     })?;

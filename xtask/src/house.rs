@@ -8,12 +8,12 @@ use std::time::Instant;
 use serde_json::Value;
 
 /// The result of a command of the house: success, or a sentence that tells the user what to do.
-pub(crate) type Outcome = Result<(), String>;
+pub(crate) type Checked = Result<(), String>;
 
 /// One step of a command, with the name that it prints.
 pub(crate) struct Step {
     pub(crate) name: &'static str,
-    pub(crate) run: fn(&House) -> Outcome,
+    pub(crate) run: fn(&House) -> Checked,
 }
 
 /// The checkout from which xtask was built.
@@ -114,7 +114,7 @@ fn member(package: &Value) -> Option<Member> {
 }
 
 /// Runs every step, also after a failure. Prints a summary with the seconds of each step.
-pub(crate) fn run_all(house: &House, steps: &[Step]) -> Outcome {
+pub(crate) fn run_all(house: &House, steps: &[Step]) -> Checked {
     let mut lines = Vec::new();
     let mut failed = Vec::new();
     for step in steps {
@@ -134,7 +134,7 @@ pub(crate) fn run_all(house: &House, steps: &[Step]) -> Outcome {
 }
 
 /// Runs a program that reports its own failures.
-pub(crate) fn run(command: &mut Command) -> Outcome {
+pub(crate) fn run(command: &mut Command) -> Checked {
     let status = command.status().map_err(|e| format!("cannot start {}: {e}", shown(command)))?;
     if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", shown(command))) }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::bench::{Build, binary};
-use crate::house::{House, Outcome, output};
+use crate::house::{Checked, House, output};
 
 /// For each scheme, the number of schedules to explore beside those of the searches, and the number of transactions
 /// to run on threads. The duration is acceptable for every change. For all schemes together: half a million and 1.3
@@ -18,66 +18,26 @@ const TRANSACTIONS: u64 = 50_000;
 /// The factor by which a nightly run has more schedules and transactions.
 const NIGHT: u64 = 20;
 
-/// Further promises, under settings that are not the standard ones: the scheme and its settings.
-const VARIANTS: &[&[&str]] = &[
-    &["silo", "--set", "silo.snapshots=on", "--set", "silo.epoch_ms=1", "--set", "silo.snapshot_epochs=1"],
-    &["bamboo", SET, "bamboo.delta_pct=0", SET, "bamboo.read_preimage=off", SET, "bamboo.respect_us=0"],
-    &["bamboo", SET, "bamboo.retire=off"],
-    &["occ", "--set", "occ.early_abort=off"],
-    &["mocc", "--set", "mocc.hot=0"],
-    &["foedus", "--set", "foedus.hot_threshold=0", "--set", "foedus.force_canonical=off"],
-    &["ssn", "--set", "ssn.base=rc"],
-    &["ermia", "--set", "ermia.line=si"],
-    &["ermia", "--set", "ermia.line=ssi", "--set", "ermia.indirection=off"],
-    &["ermia", "--set", "ermia.line=ssn_rc"],
-    &["ermia", SET, SAFE, SET, EACH_ITS_OWN],
-    &["ermia", SET, MOSTLY, SET, AT_ONCE, SET, ALL_STALE],
-    &["mv2pl", "--set", "mv2pl.snapshots=stale", "--set", "mv2pl.wait_us=1000"],
-    &["hekaton", "--set", "hekaton.speculation=off"],
-    &["hekaton_locking", "--set", "hekaton_locking.speculation=off"],
-    &["cicada", "--set", "cicada.snapshots=off", "--set", "cicada.pending=abort"],
-    &["aria", "--set", "aria.fallback=off"],
-    &["caracal", "--set", "caracal.contended=1", "--set", "caracal.collect_every=1"],
-];
-
-const SET: &str = "--set";
-const SAFE: &str = "ermia.safe_snapshots=on";
-const EACH_ITS_OWN: &str = "ermia.snapshot_us=0";
-const MOSTLY: &str = "ermia.read_mostly=on";
-const AT_ONCE: &str = "ermia.read_mostly_after=0";
-const ALL_STALE: &str = "ermia.stale_kb=0";
-
-/// Planted bugs in code that only certain settings enable: the bug and the settings.
-const UNDER: &[(&str, &[&str])] = &[
-    ("snapshots_unread", &[SET, SAFE, SET, EACH_ITS_OWN]),
-    ("stale_readers_untold", &[SET, MOSTLY, SET, AT_ONCE, SET, ALL_STALE]),
-    ("stale_readers_unseen", &[SET, MOSTLY, SET, AT_ONCE, SET, ALL_STALE]),
-];
+/// A variant of a scheme gets one of so many of the schedules and transactions of the scheme itself.
+const SHARE_OF_VARIANTS: u64 = 8;
 
 /// The time limit for the detection of a planted bug, in seconds.
 const SECONDS: &str = "120";
 
-/// Planted bugs that may stay undetected, each with the reason.
-const MAY_BE_MISSED: &[(&str, &str)] = &[(
-    "leaf_locks_left_behind",
-    "it takes a scan, an insert that aborts and another over the record that it left: a test of its scheme has these \
-     one after the other",
-)];
-
 /// Tests every scheme against its promise, for as long as is acceptable for every change.
-pub(crate) fn check(house: &House) -> Outcome {
+pub(crate) fn check(house: &House) -> Checked {
     hold(&binary(house, Build::Tested)?, 1)
 }
 
 /// Tests every scheme against its promise, for as long as a nightly run may take.
-pub(crate) fn check_at_length(house: &House) -> Outcome {
+pub(crate) fn check_at_length(house: &House) -> Checked {
     hold(&binary(house, Build::Released)?, NIGHT)
 }
 
 /// Tests every scheme against its promise, with `times` times the standard number of schedules and transactions.
-fn hold(contend: &Path, times: u64) -> Outcome {
-    let all: &[&str] = &[];
-    for (subject, share) in [(all, 1)].into_iter().chain(VARIANTS.iter().map(|&variant| (variant, 4))) {
+fn hold(contend: &Path, times: u64) -> Checked {
+    let variants = listed(contend, "schemes")?.into_iter().flat_map(|scheme| variants(&scheme));
+    for (subject, share) in [(Vec::new(), 1)].into_iter().chain(variants.map(|of| (of, SHARE_OF_VARIANTS))) {
         let mut command = Command::new(contend);
         command.arg("check").args(subject).args(["--format", "json"]);
         command.args(["--schedules", &(times * SCHEDULES / share).to_string()]);
@@ -92,8 +52,29 @@ fn hold(contend: &Path, times: u64) -> Outcome {
     Ok(())
 }
 
+/// Returns a list of the catalogue.
+fn listed(contend: &Path, list: &str) -> Result<Vec<Value>, String> {
+    let listed = output(Command::new(contend).args(["list", list, "--format", "json"]))?;
+    serde_json::from_str(&listed).map_err(|error| format!("no JSON ({error}): {listed}"))
+}
+
+/// Returns the arguments that name a scheme under each of its variants.
+fn variants(scheme: &Value) -> Vec<Vec<String>> {
+    let of = |variant: &Value| {
+        let name = scheme["name"].as_str().unwrap_or_default().to_owned();
+        [name].into_iter().chain(settings(&variant["set"])).collect()
+    };
+    scheme["variants"].as_array().into_iter().flatten().map(of).collect()
+}
+
+/// Returns the arguments that set what a list says.
+fn settings(set: &Value) -> impl Iterator<Item = String> {
+    let set = set.as_array().into_iter().flatten().filter_map(Value::as_str);
+    set.flat_map(|value| ["--set".to_owned(), value.to_owned()])
+}
+
 /// Prints the observations about each scheme.
-pub(crate) fn report(lines: &str) -> Outcome {
+pub(crate) fn report(lines: &str) -> Checked {
     for line in lines.lines() {
         let seen: Value = serde_json::from_str(line).map_err(|error| format!("no JSON ({error}): {line}"))?;
         let text = |key: &str| seen[key].as_str().unwrap_or_default().to_owned();
@@ -119,7 +100,7 @@ pub(crate) fn report(lines: &str) -> Outcome {
 }
 
 /// Plants every bug, or a tenth of them that changes with each commit, and prints how each was detected.
-pub(crate) fn mutants(house: &House, which: Option<&str>) -> Outcome {
+pub(crate) fn mutants(house: &House, which: Option<&str>) -> Checked {
     let is_all = match which {
         None => true,
         Some("tenth") => false,
@@ -128,28 +109,23 @@ pub(crate) fn mutants(house: &House, which: Option<&str>) -> Outcome {
         }
     };
     let contend = binary(house, if is_all { Build::Released } else { Build::Tested })?;
-    let listed = output(Command::new(&contend).args(["list", "plants", "--format", "json"]))?;
-    let plants: Vec<Value> =
-        serde_json::from_str(&listed).map_err(|error| format!("no JSON ({error}): {listed}"))?;
+    let plants = listed(&contend, "plants")?;
     let turn = if is_all { 0 } else { house.commits() % 10 };
-    let may_be_missed = |name: &str| MAY_BE_MISSED.iter().find(|(known, _)| *known == name);
     // Bugs that may stay undetected are not planted in the runs for each change.
-    let is_due = |nth: usize, plant: &Value| {
-        nth as u64 % 10 == turn && plant["name"].as_str().and_then(may_be_missed).is_none()
-    };
+    let is_due = |nth: usize, plant: &Value| nth as u64 % 10 == turn && plant["may_be_missed"].is_null();
     let chosen = plants.iter().enumerate().filter(|(nth, plant)| is_all || is_due(*nth, plant));
     let (mut caught, mut missed, mut unexplained) = (0, 0, Vec::new());
     for (_, plant) in chosen {
         let text = |key: &str| plant[key].as_str().unwrap_or_default();
         let (scheme, name) = (text("scheme"), text("name"));
-        if let Some(how) = catch(&contend, scheme, name)? {
+        if let Some(how) = catch(&contend, plant)? {
             caught += 1;
             println!("{scheme:<11} {name:<26} {how}");
             continue;
         }
         missed += 1;
-        let reason = may_be_missed(name);
-        println!("{scheme:<11} {name:<26} missed: {}", reason.map_or("NOT CAUGHT", |(_, reason)| reason));
+        let reason = plant["may_be_missed"].as_str();
+        println!("{scheme:<11} {name:<26} missed: {}", reason.unwrap_or("NOT CAUGHT"));
         if reason.is_none() {
             unexplained.push(format!("{name} in {scheme}"));
         }
@@ -163,12 +139,21 @@ pub(crate) fn mutants(house: &House, which: Option<&str>) -> Outcome {
 
 /// Plants a bug and searches for it. Returns how it was detected and after how many schedules, or `None` if it was
 /// not.
-fn catch(contend: &Path, scheme: &str, name: &str) -> Result<Option<String>, String> {
+fn catch(contend: &Path, plant: &Value) -> Result<Option<String>, String> {
+    let text = |key: &str| plant[key].as_str().unwrap_or_default();
     let started = std::time::Instant::now();
     let mut command = Command::new(contend);
-    command.args(["check", scheme, "--plant", name, "--seconds", SECONDS, "--format", "json"]);
-    let under = UNDER.iter().find(|(known, _)| *known == name);
-    command.args(under.map_or(&[][..], |(_, settings)| settings));
+    command.args([
+        "check",
+        text("scheme"),
+        "--plant",
+        text("name"),
+        "--seconds",
+        SECONDS,
+        "--format",
+        "json",
+    ]);
+    command.args(settings(&plant["under"]));
     // The exit code reports a violation, which is the expected result. It is ignored.
     let ended = command.output().map_err(|error| format!("cannot run {}: {error}", contend.display()))?;
     let line = String::from_utf8_lossy(&ended.stdout);

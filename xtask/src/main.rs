@@ -27,7 +27,7 @@ mod tidy;
 
 use std::process::{self, ExitCode, Stdio};
 
-use house::{House, Outcome, Step, run, run_all};
+use house::{Checked, House, Step, run, run_all};
 
 /// A command: its name, its description, and the function that executes it.
 struct Command {
@@ -38,11 +38,11 @@ struct Command {
 
 /// The arguments of a command.
 enum Run {
-    Alone(fn(&House) -> Outcome),
+    Alone(fn(&House) -> Checked),
     /// One required argument, with its placeholder.
-    With(&'static str, fn(&House, &str) -> Outcome),
+    With(&'static str, fn(&House, &str) -> Checked),
     /// One optional argument, with its placeholder.
-    Perhaps(&'static str, fn(&House, Option<&str>) -> Outcome),
+    Perhaps(&'static str, fn(&House, Option<&str>) -> Checked),
 }
 
 use Run::{Alone, Perhaps, With};
@@ -122,8 +122,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "nightly",
-        says: "optimised tests, mutants, crashes, sanitizers, fuzzing, browser, cluster, every scheme for a minute",
-        run: Alone(nightly),
+        says: "what takes hours, or one of its steps: tests, isolation, mutants, crashes, sanitizers, fuzzing, ..",
+        run: Perhaps("[STEP]", nightly),
     },
 ];
 
@@ -175,7 +175,7 @@ fn help() -> String {
 
 /// Runs all checks that every change must pass. The tests, which include the simulator's smoke
 /// tests, are run by `cargo test --workspace` and are not repeated here.
-fn ci(house: &House) -> Outcome {
+fn ci(house: &House) -> Checked {
     run_all(
         house,
         &[
@@ -190,28 +190,36 @@ fn ci(house: &House) -> Outcome {
     )
 }
 
-/// Runs the checks that take too long for every change.
-fn nightly(house: &House) -> Outcome {
-    run_all(
-        house,
-        &[
-            Step { name: "tests, optimised as users run them", run: optimised_tests },
-            Step { name: "tests of the feature that CI does not build", run: parquet_tests },
-            Step { name: "the library under every scheme", run: library_tests },
-            Step { name: "isolation, at length", run: isolation::check_at_length },
-            Step { name: "mutants", run: |house| isolation::mutants(house, None) },
-            Step { name: "crashes, a million", run: crashes },
-            Step { name: "sanitizers", run: sanitize::sanitize },
-            Step { name: "fuzzing", run: |house| fuzz::fuzz(house, Some("300")) },
-            Step { name: "browser", run: |house| report_browser::look(house, None) },
-            Step { name: "cluster", run: cluster },
-            Step { name: "soak", run: bench::soak },
-            Step { name: "bloat", run: bloat::bloat },
-        ],
-    )
+/// The checks that take too long for every change.
+const NIGHTLY: &[Step] = &[
+    // The tests as users run them, optimised.
+    Step { name: "tests", run: optimised_tests },
+    // The tests of a feature that CI does not build.
+    Step { name: "parquet", run: parquet_tests },
+    // The library under every scheme.
+    Step { name: "library", run: library_tests },
+    Step { name: "isolation", run: isolation::check_at_length },
+    Step { name: "mutants", run: |house| isolation::mutants(house, None) },
+    Step { name: "crashes", run: crashes },
+    Step { name: "sanitizers", run: sanitize::sanitize },
+    Step { name: "fuzzing", run: |house| fuzz::fuzz(house, Some("300")) },
+    Step { name: "browser", run: |house| report_browser::look(house, None) },
+    Step { name: "cluster", run: cluster },
+    Step { name: "soak", run: bench::soak },
+    Step { name: "bloat", run: bloat::bloat },
+];
+
+/// Runs the checks that take too long for every change, or one of them.
+fn nightly(house: &House, step: Option<&str>) -> Checked {
+    let Some(name) = step else { return run_all(house, NIGHTLY) };
+    let Some(step) = NIGHTLY.iter().find(|step| step.name == name) else {
+        let names: Vec<&str> = NIGHTLY.iter().map(|step| step.name).collect();
+        return Err(format!("no step `{name}`: there are {}", names.join(", ")));
+    };
+    run_all(house, core::slice::from_ref(step))
 }
 
-fn cluster(house: &House) -> Outcome {
+fn cluster(house: &House) -> Checked {
     ["ray.sh", "slurm.sh"].into_iter().try_for_each(|script| {
         let script = house.root.join("tests/cluster").join(script);
         run(process::Command::new("bash").arg(script).stdin(Stdio::null()))
@@ -220,7 +228,7 @@ fn cluster(house: &House) -> Outcome {
 
 /// Runs the library's tests with all schemes. The workspace's tests build the library with its
 /// standard scheme alone, as users do.
-fn library_tests(house: &House) -> Outcome {
+fn library_tests(house: &House) -> Checked {
     let mut arguments = vec!["test", "--package", "contend", "--features", "all-schemes"];
     for test in ["transactions", "views", "starving"] {
         arguments.extend(["--test", test]);
@@ -229,7 +237,7 @@ fn library_tests(house: &House) -> Outcome {
 }
 
 /// Runs the crash tests of the log, simulated and real, in the number that a release requires.
-fn crashes(house: &House) -> Outcome {
+fn crashes(house: &House) -> Checked {
     let simulated =
         ["test", "--release", "--package", "contend-durability", "--test", "crash", "--", "--ignored"];
     run(&mut house.cargo(&simulated))?;
@@ -237,10 +245,10 @@ fn crashes(house: &House) -> Outcome {
     run(&mut house.cargo(&real))
 }
 
-fn parquet_tests(house: &House) -> Outcome {
+fn parquet_tests(house: &House) -> Checked {
     run(&mut house.cargo(&["test", "--package", "contend-lab", "--features", "parquet", "parquet"]))
 }
 
-fn optimised_tests(house: &House) -> Outcome {
+fn optimised_tests(house: &House) -> Checked {
     run(&mut house.cargo(&["test", "--workspace", "--release"]))
 }

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::house::{House, Member, Outcome, added_flags, run};
+use crate::house::{Checked, House, Member, added_flags, run};
 
 /// Runs the models of every crate that has models.
-pub(crate) fn loom(house: &House) -> Outcome {
+pub(crate) fn loom(house: &House) -> Checked {
     let (members, target) = house.members()?;
     let mut found = false;
     for member in &members {
@@ -24,7 +24,7 @@ pub(crate) fn loom(house: &House) -> Outcome {
     Err("no crate has models: write crates/NAME/tests/loom_KERNEL.rs under `#![cfg(loom)]`".to_owned())
 }
 
-fn run_models(house: &House, member: &Member, models: &[String], target: &Path) -> Outcome {
+fn run_models(house: &House, member: &Member, models: &[String], target: &Path) -> Checked {
     let mut cargo = house.cargo(&["test", "--release", "--package", &member.name]);
     for model in models {
         cargo.args(["--test", model]);

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::bench::{Build, binary};
-use crate::house::{House, Outcome, output};
+use crate::house::{Checked, House, output};
 
 /// The durations of the two runs of a scheme, in seconds under valgrind. The difference of the runs removes the
 /// work before and after the transactions.
@@ -17,7 +17,7 @@ const SECONDS: [u32; 2] = [1, 5];
 const UNIT: &str = "uncontrolled";
 
 /// Counts the instructions of every scheme on a workload, and prints a table.
-pub(crate) fn count(house: &House, workload: &str) -> Outcome {
+pub(crate) fn count(house: &House, workload: &str) -> Checked {
     if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
         return Err(
             "valgrind is not there: install it, for example with `apt-get install valgrind`".to_owned()

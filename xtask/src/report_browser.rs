@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::house::{House, Outcome, run};
+use crate::house::{Checked, House, run};
 
 /// A sweep that takes seconds and produces all kinds of plots.
 const RECIPE: &str = r#"title = "Does skew decide between silo, no_wait and mvto?"
@@ -33,7 +33,7 @@ workers = 1
 const CHROMIUMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /// Makes reports and tests them in a browser. Screenshots go to the folder `shots`, if it is given.
-pub(crate) fn look(house: &House, shots: Option<&str>) -> Outcome {
+pub(crate) fn look(house: &House, shots: Option<&str>) -> Checked {
     let chromium = chromium()?;
     if !is_there("node") {
         return Err(
@@ -55,7 +55,7 @@ pub(crate) fn look(house: &House, shots: Option<&str>) -> Outcome {
 }
 
 /// Makes a sweep, its page and its plots.
-fn make(contend: &Path, folder: &Path, pages: &Path) -> Outcome {
+fn make(contend: &Path, folder: &Path, pages: &Path) -> Checked {
     let recipe = folder.join("sweep.toml");
     std::fs::write(&recipe, RECIPE).map_err(|error| format!("cannot write {}: {error}", recipe.display()))?;
     run(Command::new(contend).arg("sweep").arg(&recipe).stdout(Stdio::null()))?;

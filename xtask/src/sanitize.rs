@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::bench::report;
-use crate::house::{House, Outcome, Step, added_flags, output, run, run_all};
+use crate::house::{Checked, House, Step, added_flags, output, run, run_all};
 use crate::isolation;
 
 /// A sanitizer, with the options to build and run with it.
@@ -70,7 +70,7 @@ const TIMES: &str = "--warmup 0 --seconds 2 --format json";
 const CHECK: &str = "check --schedules 0 --transactions 40000 --format json";
 
 /// Runs everything under both sanitizers, `ThreadSanitizer` first.
-pub(crate) fn sanitize(house: &House) -> Outcome {
+pub(crate) fn sanitize(house: &House) -> Checked {
     run_all(
         house,
         &[
@@ -82,12 +82,12 @@ pub(crate) fn sanitize(house: &House) -> Outcome {
 
 /// Runs everything under one sanitizer. A report or a failed check is a failure, but the remaining runs are
 /// executed.
-fn sanitized(house: &House, sanitizer: &Sanitizer) -> Outcome {
+fn sanitized(house: &House, sanitizer: &Sanitizer) -> Checked {
     let contend = build(house, sanitizer)?;
     let mut failed = Vec::new();
     let runs =
-        RUNS.iter().map(|(data, rest)| (format!("{data} {rest} {TIMES}"), report as fn(&str) -> Outcome));
-    for (line, judge) in runs.chain([(CHECK.to_owned(), isolation::report as fn(&str) -> Outcome)]) {
+        RUNS.iter().map(|(data, rest)| (format!("{data} {rest} {TIMES}"), report as fn(&str) -> Checked));
+    for (line, judge) in runs.chain([(CHECK.to_owned(), isolation::report as fn(&str) -> Checked)]) {
         println!("contend {line}");
         let mut command = Command::new(&contend);
         command.args(line.split_whitespace());

@@ -3,13 +3,13 @@
 
 use std::process::Command;
 
-use crate::house::{House, Outcome, run};
+use crate::house::{Checked, House, run};
 
 /// The number of runs of one step.
 const COUNT: &str = "40";
 
 /// Executes the runs of a seed. The default seed changes with each commit.
-pub(crate) fn draw(house: &House, seed: Option<&str>) -> Outcome {
+pub(crate) fn draw(house: &House, seed: Option<&str>) -> Checked {
     let seed = seed.map_or_else(|| Ok(house.commits()), str::parse::<u64>);
     let seed = seed.map_err(|_| "that is no seed: give a whole number".to_owned())?;
     // Built for the whole workspace, because the tests have already built it with the workspace's features. A build of

@@ -18,7 +18,7 @@
 
 use checker::{Answer, Checker, Level};
 use stdx::Rng;
-use stdx::history::{History, Key, Log, Outcome, Version};
+use stdx::history::{AttemptOutcome, History, Key, Log, Version};
 
 /// Operations of a transaction.
 const OPS: usize = 6;
@@ -112,7 +112,7 @@ fn history(shape: &Shape, txns: u64, ops: usize, (sessions, seed): (u32, u64)) -
             let told = if before.is_absent() { Version::ABSENT } else { before };
             log.install(Key::new(0, &[key]), told, after);
         }
-        log.end(Outcome::Committed(moment), moment + rng.below(slack));
+        log.end(AttemptOutcome::Committed(moment), moment + rng.below(slack));
     }
     History::new(logs)
 }

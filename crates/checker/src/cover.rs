@@ -383,7 +383,7 @@ fn ranks_of(text: Text<'_, '_>, windows: &[(u32, u32)]) -> Vec<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use stdx::Rng;
-    use stdx::history::{History, Key, Log, Outcome, Version};
+    use stdx::history::{AttemptOutcome, History, Key, Log, Version};
 
     use super::*;
     use crate::chains::Chains;
@@ -449,7 +449,7 @@ mod tests {
                     log.install(Key::new(table(key), &[key]), before, after);
                 }
             }
-            log.end(Outcome::Committed(nth), 10 * nth + rng.below(35));
+            log.end(AttemptOutcome::Committed(nth), 10 * nth + rng.below(35));
         }
         History::new(logs)
     }

@@ -18,7 +18,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use stdx::history::{Attempt, History, Key, Log, Op, Outcome, Version};
+use stdx::history::{Attempt, AttemptOutcome, History, Key, Log, Op, Version};
 
 /// The kind of object that a key becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,9 +99,9 @@ pub fn export(
         let process = log as u64 + sessions * crashes[log];
         let kind = match (is_response, attempt.outcome) {
             (false, _) => "invoke",
-            (true, Outcome::Committed(_)) => "ok",
-            (true, Outcome::Aborted) => "fail",
-            (true, Outcome::Unknown) => "info",
+            (true, AttemptOutcome::Committed(_)) => "ok",
+            (true, AttemptOutcome::Aborted) => "fail",
+            (true, AttemptOutcome::Unknown) => "info",
         };
         crashes[log] += u64::from(kind == "info");
         export.line(kind, process, time, attempt)?;
@@ -129,7 +129,7 @@ fn number(history: &History) -> (BTreeMap<u32, Vec<u64>>, Vec<u64>) {
 fn events(history: &History) -> Vec<Event> {
     let attempts = || history.logs().iter().flat_map(Log::attempts);
     let told = attempts().map(|attempt| match attempt.outcome {
-        Outcome::Unknown => attempt.invoked,
+        AttemptOutcome::Unknown => attempt.invoked,
         _ => attempt.responded,
     });
     let end = told.max().unwrap_or_default();
@@ -141,7 +141,7 @@ fn events(history: &History) -> Vec<Event> {
             // The response of an attempt that was cut off is set to the moment when its session continues, or to the
             // end.
             let responded = match attempt.outcome {
-                Outcome::Unknown => next_begins.unwrap_or(end),
+                AttemptOutcome::Unknown => next_begins.unwrap_or(end),
                 _ => attempt.responded,
             };
             for (time, is_response) in [(attempt.invoked, false), (responded, true)] {
@@ -357,7 +357,7 @@ mod tests {
         logs[0].read(x, Version::LOADED);
         let first = logs[0].write(x, false);
         logs[0].install(x, Version::LOADED, first);
-        logs[0].end(Outcome::Committed(7), 20);
+        logs[0].end(AttemptOutcome::Committed(7), 20);
         logs[1].begin(20);
         logs[1].scan(0, &[0], &[9], true);
         logs[1].row(&[1], first);
@@ -368,13 +368,13 @@ mod tests {
         let gone = logs[1].write(y, true);
         logs[1].install(x, first, third);
         logs[1].install(y, Version::LOADED, gone);
-        logs[1].end(Outcome::Committed(8), 30);
+        logs[1].end(AttemptOutcome::Committed(8), 30);
         logs[1].begin(30);
         logs[1].write(x, false);
         logs[0].begin(30);
         logs[0].read(x, second);
         logs[0].read(y, Version::ABSENT);
-        logs[0].end(Outcome::Aborted, 40);
+        logs[0].end(AttemptOutcome::Aborted, 40);
         History::new(logs.into_iter().collect())
     }
 
@@ -425,15 +425,15 @@ mod tests {
         log.begin(1);
         let gone = log.write(x, true);
         log.install(x, Version::LOADED, gone);
-        log.end(Outcome::Committed(1), 2);
+        log.end(AttemptOutcome::Committed(1), 2);
         log.begin(3);
         log.read(x, gone);
         let back = log.write(x, false);
         log.install(x, Version::ABSENT, back);
-        log.end(Outcome::Committed(2), 4);
+        log.end(AttemptOutcome::Committed(2), 4);
         log.begin(5);
         log.read(x, back);
-        log.end(Outcome::Committed(3), 6);
+        log.end(AttemptOutcome::Committed(3), 6);
         let mut out = Vec::new();
         let form = (Form::ListAppend, Notation::Edn);
         export(&History::new(vec![log]), form, &|_| "x".to_owned(), &mut out)

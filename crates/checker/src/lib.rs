@@ -86,7 +86,7 @@ pub enum Answer {
 
 /// The verdict on a history.
 #[derive(Clone, Debug)]
-pub struct Verdict {
+pub struct HistoryVerdict {
     /// The level that the history was checked against.
     pub level: Level,
     /// The answer for that level.
@@ -102,7 +102,7 @@ pub struct Verdict {
     pub more: usize,
 }
 
-impl Verdict {
+impl HistoryVerdict {
     /// The text of the verdict, with tables called by the names that `name` returns.
     pub fn told(&self, name: &dyn Fn(u16) -> String) -> String {
         let (level, txns) = (self.level.name(), self.txns);
@@ -119,7 +119,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for HistoryVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.told(&|table| table.to_string()))
     }
@@ -149,7 +149,7 @@ impl Checker {
     ///
     /// # Panics
     /// When the history has more than two billion attempts or versions, or a billion keys.
-    pub fn check(&mut self, history: &History, level: Level) -> Verdict {
+    pub fn check(&mut self, history: &History, level: Level) -> HistoryVerdict {
         let logs = history.logs();
         let layouts = self.layouts(logs, level);
         let mut best = (usize::MAX, layouts[0]);
@@ -233,7 +233,7 @@ impl Checker {
 
 /// The result of a look at a history in one layout.
 enum Looked {
-    Settled(Verdict),
+    Settled(HistoryVerdict),
     /// Open: this many transactions are in windows with a forbidden cycle, which another layout may explain.
     Open(usize),
 }
@@ -242,11 +242,17 @@ enum Looked {
 ///
 /// # Panics
 /// The same as [`Checker::check`].
-pub fn check(history: &History, level: Level) -> Verdict {
+pub fn check(history: &History, level: Level) -> HistoryVerdict {
     Checker::new().check(history, level)
 }
 
-fn verdict(txns: &Txns<'_>, chains: &Chains, level: Level, flaws: &[Flaw], settled: &Settled) -> Verdict {
+fn verdict(
+    txns: &Txns<'_>,
+    chains: &Chains,
+    level: Level,
+    flaws: &[Flaw],
+    settled: &Settled,
+) -> HistoryVerdict {
     let answer = if flaws.is_empty() { settled.answer } else { Answer::Violated };
     let (mut violations, mut beyond, mut more) = (Vec::new(), Vec::new(), 0);
     let mut show = |is_forbidden: bool, anomaly: &dyn Fn() -> Anomaly| {
@@ -259,7 +265,7 @@ fn verdict(txns: &Txns<'_>, chains: &Chains, level: Level, flaws: &[Flaw], settl
     for cycle in &settled.cycles {
         show(level.forbids(cycle.phenomenon), &|| report::cycle(txns, chains, cycle));
     }
-    Verdict { level, answer, txns: txns.len(), violations, beyond, more }
+    HistoryVerdict { level, answer, txns: txns.len(), violations, beyond, more }
 }
 
 /// Installs by attempts that aborted.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use stdx::history::{Attempt, Key, Op, Outcome, TxnId, Version};
+use stdx::history::{Attempt, AttemptOutcome, Key, Op, TxnId, Version};
 
 use crate::chains::Chains;
 use crate::cycles::Cycle;
@@ -50,7 +50,7 @@ pub struct Part {
     /// The transaction.
     pub txn: TxnId,
     /// The outcome of the transaction; `None` if the history has no such attempt.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<AttemptOutcome>,
     /// Its steps, in order, at most 12.
     pub steps: Vec<Step>,
     /// Whether there were more steps.
@@ -106,9 +106,9 @@ impl Part {
         let mut told: Vec<String> = self.steps.iter().map(|step| step.told(name)).collect();
         told.extend(self.is_cut.then(|| "..".to_owned()));
         told.push(match self.outcome {
-            Some(Outcome::Committed(stamp)) => format!("commit at {stamp}"),
-            Some(Outcome::Aborted) => "abort".to_owned(),
-            Some(Outcome::Unknown) => "cut off".to_owned(),
+            Some(AttemptOutcome::Committed(stamp)) => format!("commit at {stamp}"),
+            Some(AttemptOutcome::Aborted) => "abort".to_owned(),
+            Some(AttemptOutcome::Unknown) => "cut off".to_owned(),
             None => "not in the history".to_owned(),
         });
         let met = self.met.as_ref();

@@ -4,7 +4,7 @@
 //! must see there what it saw in the history. The check demands more than serializability, since the scheme has said
 //! *which* order explains the history, and less than strict serializability: stamps may disagree with real time.
 
-use stdx::history::{Attempt, History, Key, Log, Op, Outcome, Version};
+use stdx::history::{Attempt, AttemptOutcome, History, Key, Log, Op, Version};
 
 use crate::level::Phenomenon;
 use crate::report::{self, Anomaly};
@@ -15,12 +15,12 @@ use crate::report::{self, Anomaly};
 /// stamps of such attempts are unknown.
 pub fn out_of_order(history: &History) -> Option<Anomaly> {
     let attempts = || history.logs().iter().flat_map(Log::attempts);
-    if attempts().any(|attempt| attempt.outcome == Outcome::Unknown) {
+    if attempts().any(|attempt| attempt.outcome == AttemptOutcome::Unknown) {
         return None;
     }
     let stamped = |attempt: Attempt<'_>| match attempt.outcome {
-        Outcome::Committed(stamp) => Some(stamp),
-        Outcome::Aborted | Outcome::Unknown => None,
+        AttemptOutcome::Committed(stamp) => Some(stamp),
+        AttemptOutcome::Aborted | AttemptOutcome::Unknown => None,
     };
     let mut txns: Vec<(u64, Attempt<'_>)> =
         attempts().filter_map(|attempt| Some((stamped(attempt)?, attempt))).collect();

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use stdx::history::{Attempt, Log, Op, Outcome, TxnId, Version};
+use stdx::history::{Attempt, AttemptOutcome, Log, Op, TxnId, Version};
 
 /// A layout of the transactions: the moment at which each of them read, and the moment at which it wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,14 +162,14 @@ impl<'h> Txns<'h> {
             let first = placed.len();
             for (at, attempt) in attempts.attempts().enumerate() {
                 let is_late = attempt.responded > until;
-                if is_late && attempt.outcome != Outcome::Unknown {
+                if is_late && attempt.outcome != AttemptOutcome::Unknown {
                     break;
                 }
                 let first_state = versions as u32;
                 let is_unseen = || is_late || !has_installed(attempt) && !witnessed.contains(&attempt.id);
                 let rank = match attempt.outcome {
-                    Outcome::Aborted => Rank::ABORTED,
-                    Outcome::Unknown if is_unseen() => Rank::UNSEEN,
+                    AttemptOutcome::Aborted => Rank::ABORTED,
+                    AttemptOutcome::Unknown if is_unseen() => Rank::UNSEEN,
                     _ => {
                         keyed.push((moment(self.layout, attempt), log as u32, at as u32));
                         versions += attempt.versions as usize;
@@ -254,7 +254,7 @@ impl<'h> Txns<'h> {
         let attempts = || self.logs.iter().flat_map(Log::attempts);
         let mut unknown = BTreeSet::new();
         for attempt in attempts() {
-            if attempt.outcome == Outcome::Unknown && !has_installed(attempt) {
+            if attempt.outcome == AttemptOutcome::Unknown && !has_installed(attempt) {
                 unknown.insert(attempt.id);
             }
         }
@@ -262,7 +262,7 @@ impl<'h> Txns<'h> {
             return unknown;
         }
         let mut met = BTreeSet::new();
-        for attempt in attempts().filter(|attempt| attempt.outcome != Outcome::Aborted) {
+        for attempt in attempts().filter(|attempt| attempt.outcome != AttemptOutcome::Aborted) {
             let mut meets = |version: Version| {
                 if version.txn() != attempt.id {
                     met.insert(version.txn());
@@ -331,7 +331,7 @@ impl<'h> Txns<'h> {
 
     /// The attempts that aborted.
     pub(crate) fn aborted(&self) -> impl Iterator<Item = Attempt<'h>> {
-        self.logs.iter().flat_map(Log::attempts).filter(|attempt| attempt.outcome == Outcome::Aborted)
+        self.logs.iter().flat_map(Log::attempts).filter(|attempt| attempt.outcome == AttemptOutcome::Aborted)
     }
 
     /// Lists the tables that were ever scanned.
@@ -376,7 +376,7 @@ fn has_installed(attempt: Attempt<'_>) -> bool {
 const fn moment(layout: Layout, attempt: Attempt<'_>) -> u64 {
     match (layout, attempt.outcome) {
         (Layout::Invocations, _) => attempt.invoked,
-        (Layout::Stamps, Outcome::Committed(stamp)) => stamp,
+        (Layout::Stamps, AttemptOutcome::Committed(stamp)) => stamp,
         _ => attempt.responded,
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use checker::{Answer, Level, Phenomenon, check};
 use common::{Act, Place, Script, history};
-use stdx::history::{Outcome, TxnId, Version};
+use stdx::history::{AttemptOutcome, TxnId, Version};
 
 const X: Place = (0, 1);
 const Y: Place = (0, 2);
@@ -45,7 +45,7 @@ fn scan(rows: &[(Place, Version)]) -> Act {
 }
 
 fn at(session: u32, (invoked, responded): (u64, u64), acts: &[Act]) -> Script {
-    Script { session, invoked, responded, outcome: Outcome::Committed(0), acts: acts.to_vec() }
+    Script { session, invoked, responded, outcome: AttemptOutcome::Committed(0), acts: acts.to_vec() }
 }
 
 /// Transactions of sessions 1 and up, all at the same time.
@@ -115,7 +115,7 @@ fn writes_in_two_orders_are_a_dirty_write() {
 #[test]
 fn what_aborted_is_not_read() {
     let mut scripts = together(&[&[write(X)], &[read(X, by(1, 0))]]);
-    scripts[0].outcome = Outcome::Aborted;
+    scripts[0].outcome = AttemptOutcome::Aborted;
     shows(&scripts, Phenomenon::G1a, "aborted read");
 }
 
@@ -276,13 +276,13 @@ fn what_no_order_explains_is_named() {
     is_broken(&together(&[&[scan(&[(X, LOADED), (X, LOADED)])]]), "scan out of order");
     is_broken(&together(&[&[scan(&[(X, LOADED)])], &[read(Y, LOADED)]]), "present row taken for absent");
     let mut aborted = together(&[&plain]);
-    aborted[0].outcome = Outcome::Aborted;
+    aborted[0].outcome = AttemptOutcome::Aborted;
     is_broken(&aborted, "install by an aborted attempt");
 }
 
 #[test]
 fn a_cut_off_attempt_counts_if_it_was_seen() {
-    let cut_off = |acts: &[Act]| Script { outcome: Outcome::Unknown, ..at(1, (0, 100), acts) };
+    let cut_off = |acts: &[Act]| Script { outcome: AttemptOutcome::Unknown, ..at(1, (0, 100), acts) };
     let reader = at(2, (0, 100), &[read(X, by(1, 0))]);
     let installed = [write(X), install(X, LOADED, by(1, 0))];
     is_clean(&[cut_off(&installed), reader.clone()]);
@@ -351,8 +351,8 @@ fn the_right_absence_is_found_among_many_transactions() {
 #[test]
 fn tables_are_called_what_the_reader_calls_them() {
     let scripts = [
-        Script { session: 1, invoked: 0, responded: 9, outcome: Outcome::Committed(5), acts: vec![] },
-        Script { session: 2, invoked: 0, responded: 9, outcome: Outcome::Committed(6), acts: vec![] },
+        Script { session: 1, invoked: 0, responded: 9, outcome: AttemptOutcome::Committed(5), acts: vec![] },
+        Script { session: 2, invoked: 0, responded: 9, outcome: AttemptOutcome::Committed(6), acts: vec![] },
     ];
     let mut scripts = scripts.to_vec();
     scripts[0].acts =

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use checker::{Answer, Level, check};
 use common::{Act, Place, Script, history};
 use stdx::Rng;
-use stdx::history::{Outcome, TxnId, Version};
+use stdx::history::{AttemptOutcome, TxnId, Version};
 
 /// The number of transactions of a history, of sessions that take turns, and of keys.
 const TXNS: u64 = 3_000;
@@ -87,7 +87,13 @@ fn execution(sees: Sees, seed: u64) -> Vec<Script> {
         }
         acts.extend(installs);
         states.push(state);
-        scripts.push(Script { session, invoked, responded, outcome: Outcome::Committed(moment), acts });
+        scripts.push(Script {
+            session,
+            invoked,
+            responded,
+            outcome: AttemptOutcome::Committed(moment),
+            acts,
+        });
     }
     scripts
 }

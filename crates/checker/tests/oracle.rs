@@ -9,7 +9,7 @@ mod random;
 use checker::{Answer, Level, check};
 use common::history;
 use stdx::Rng;
-use stdx::history::Outcome;
+use stdx::history::AttemptOutcome;
 
 /// The number of histories for which each answer was given, for one level.
 #[derive(Default, Debug)]
@@ -24,7 +24,7 @@ fn compare(seeds: std::ops::Range<u64>, txns_max: u64) -> [Tally; 4] {
     let mut tallies: [Tally; 4] = Default::default();
     for seed in seeds {
         let scripts = random::scripts(&mut Rng::from_path(&[seed, txns_max]), txns_max);
-        let has_unknown = scripts.iter().any(|script| script.outcome == Outcome::Unknown);
+        let has_unknown = scripts.iter().any(|script| script.outcome == AttemptOutcome::Unknown);
         let history = history(&scripts);
         for (level, tally) in Level::ALL.into_iter().zip(&mut tallies) {
             let verdict = check(&history, level);

@@ -11,7 +11,7 @@ mod random;
 use checker::{Level, Phenomenon, out_of_order};
 use common::{Act, Place, Script, history};
 use stdx::Rng;
-use stdx::history::{Outcome, TxnId, Version};
+use stdx::history::{AttemptOutcome, TxnId, Version};
 
 const X: Place = (0, 1);
 const Y: Place = (0, 2);
@@ -23,7 +23,13 @@ fn by(session: u32, sequence: u32) -> Version {
 
 /// The only transaction of a session, with this stamp.
 fn at(session: u32, stamp: u64, acts: &[Act]) -> Script {
-    Script { session, invoked: 0, responded: 100, outcome: Outcome::Committed(stamp), acts: acts.to_vec() }
+    Script {
+        session,
+        invoked: 0,
+        responded: 100,
+        outcome: AttemptOutcome::Committed(stamp),
+        acts: acts.to_vec(),
+    }
 }
 
 /// A transaction of session 1 that replaces the loaded version at a place.
@@ -90,7 +96,7 @@ fn some_order(scripts: &mut [Script], left: &mut Vec<usize>, stamp: u64) -> bool
     }
     (0..left.len()).any(|nth| {
         let next = left.remove(nth);
-        scripts[next].outcome = Outcome::Committed(stamp);
+        scripts[next].outcome = AttemptOutcome::Committed(stamp);
         let is_found = some_order(scripts, left, stamp + 1);
         left.insert(nth, next);
         is_found
@@ -102,12 +108,12 @@ fn a_history_is_serializable_if_and_only_if_some_stamps_explain_it() {
     let (mut explained, mut not) = (0, 0);
     for seed in 0..6_000 {
         let mut scripts = random::scripts(&mut Rng::from_path(&[seed]), 4);
-        if scripts.iter().any(|script| script.outcome == Outcome::Unknown) {
+        if scripts.iter().any(|script| script.outcome == AttemptOutcome::Unknown) {
             assert!(out_of_order(&history(&scripts)).is_none(), "seed {seed}: nobody was told all stamps");
             continue;
         }
         // An aborted attempt has no stamp, whatever it did.
-        scripts.retain(|script| script.outcome != Outcome::Aborted);
+        scripts.retain(|script| script.outcome != AttemptOutcome::Aborted);
         let holds = all_orders::holds(&history(&scripts), Level::Serializable);
         let mut left: Vec<usize> = (0..scripts.len()).collect();
         let is_explained = some_order(&mut scripts, &mut left, 1);

@@ -20,7 +20,9 @@ mod sweep;
 use std::process::ExitCode;
 
 use clap::Parser;
-use lab::{Machine, Plan, Progress, Recovery, Refusal, Verdict, capabilities, compare, json, probe, text};
+use lab::{
+    CheckVerdict, Machine, Plan, Progress, Recovery, Refusal, capabilities, compare, json, probe, text,
+};
 
 use args::{Args, Command, Compare, Explain, Format, List, Probe, Recover, Subject};
 use out::Out;
@@ -125,5 +127,5 @@ fn recover(args: &Recover, out: &mut Out) -> Result<u8, Refusal> {
         Format::Text => out.print(&recovery.text(&recovered)),
         Format::Json => out.print(&format!("{}\n", recovery.json(&recovered))),
     }
-    Ok(if matches!(recovered.verdict, Verdict::Failed(_)) { CHECK_FAILED } else { 0 })
+    Ok(if matches!(recovered.verdict, CheckVerdict::Failed(_)) { CHECK_FAILED } else { 0 })
 }

@@ -154,11 +154,11 @@ impl Drop for Helpers {
 }
 
 /// The outcome of a transaction: the result of its body, or its panic.
-type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+type Finished<R> = Result<R, Box<dyn Any + Send>>;
 
 /// State shared by the future and the helper.
 struct Shared<R> {
-    outcome: Option<Outcome<R>>,
+    outcome: Option<Finished<R>>,
     waker: Option<Waker>,
 }
 
@@ -175,7 +175,7 @@ pub struct Begun<R> {
 }
 
 /// Stores the outcome, and wakes the task that waits for it.
-fn complete<R>(shared: &Latched<Shared<R>>, outcome: Outcome<R>) {
+fn complete<R>(shared: &Latched<Shared<R>>, outcome: Finished<R>) {
     let waker = {
         let mut shared = shared.lock();
         shared.outcome = Some(outcome);

@@ -40,7 +40,7 @@ pub struct SchemeInfo {
 
 /// Lists all schemes, offered or not.
 pub fn schemes() -> impl Iterator<Item = SchemeInfo> {
-    catalogue::INFO.iter().map(|info| SchemeInfo {
+    catalogue::infos().map(|info| SchemeInfo {
         name: info.name,
         isolation: info.isolation.name(),
         views: info.views,
@@ -165,8 +165,8 @@ impl<S: Scheme> Sitting for Seated<S, LogSink> {
 /// Makes an empty store as the options say.
 pub(crate) fn open(options: &Options, schema: &Schema) -> Result<Opened, OpenError> {
     let name = options.scheme.as_str();
-    let Some(info) = catalogue::INFO.iter().find(|info| info.name == name) else {
-        let nearest = nearest(name, catalogue::INFO.iter().map(|info| info.name));
+    let Some(info) = catalogue::infos().find(|info| info.name == name) else {
+        let nearest = nearest(name, catalogue::infos().map(|info| info.name));
         return Err(OpenError::UnknownScheme { name: name.into(), nearest });
     };
     if let Some(says) = unsuited(info) {

@@ -13,7 +13,7 @@ use sync::workers;
 use crate::leftovers::Leftovers;
 use crate::moves::Moves;
 use crate::setting::{SettingError, Values};
-use crate::shell::{TypedLoader, TypedView};
+use crate::typed::{RowLoader, TypedLoader, TypedView};
 use crate::{Env, Observer, Quiesced, Scheme, Session, Share, Sink, Workload};
 
 /// Tables under a concurrency-control scheme.
@@ -118,10 +118,12 @@ impl<S: Scheme> Database<S> {
 
     /// Loads a workload's first rows by several workers.
     pub fn load<W: Workload>(&self, workload: &W, loaders: usize) {
-        let load = |index| {
-            let mut rows = self.word_loader();
-            workload.load(Share { index, of: loaders }, &mut TypedLoader::new(&mut rows));
-        };
+        self.load_rows(loaders, &|share, rows| workload.load(share, &mut TypedLoader::new(rows)));
+    }
+
+    /// Loads rows by several workers, each of which calls `load` with its share.
+    pub fn load_rows(&self, loaders: usize, load: &(dyn Fn(Share, &mut dyn RowLoader) + Sync)) {
+        let load = |index| load(Share { index, of: loaders }, &mut self.word_loader());
         // One loader needs no thread of its own: then a schedule of workers begins with loaded tables.
         if loaders == 1 {
             load(0);
@@ -200,10 +202,9 @@ impl<'db, S: Scheme> View<'db, S> {
         let idle = self.idle.borrow_mut().pop();
         let mut txn = idle.unwrap_or_else(|| self.db.scheme.attach(self.db.tables.slot()));
         let marks = usize::from(self.db.tables.has_marks());
-        let store = row.table();
         if let Some(words) = self.db.scheme.latest(&mut txn, row.record(group)) {
             let words = &words[..words.len() - marks];
-            see(if store.is_shared() { &words[store.place(group)] } else { words });
+            see(row.table().part(group, words));
         }
         self.idle.borrow_mut().push(txn);
     }

@@ -2,15 +2,16 @@
 #![forbid(unsafe_code)]
 
 mod abort;
+mod access_set;
 mod counter;
 mod database;
 pub mod driver;
+pub mod entry;
 mod leftovers;
 pub mod levers;
 mod meter;
 mod moves;
 mod observer;
-pub mod parts;
 pub mod plants;
 mod program;
 mod raw;
@@ -18,18 +19,20 @@ mod recorder;
 mod scheme;
 mod session;
 pub mod setting;
-mod shell;
 mod sink;
+mod sorted_list;
 mod transaction;
+mod typed;
 mod words;
 mod workload;
 
 pub use abort::Abort;
+pub use access_set::AccessSet;
 pub use counter::Counter;
 pub use database::{Database, MakeError, View};
 pub use meter::{Meter, Phase};
 pub use observer::{Facet, Observe, Observer};
-pub use program::{Call, Ledger, Program, Scratch};
+pub use program::{Call, Ledger, Procedures, Program, Scratch};
 pub use raw::{Misuse, RawError, RawSession, RawTxn};
 pub use recorder::{Recorder, Records};
 pub use scheme::{
@@ -37,13 +40,14 @@ pub use scheme::{
     Step, Ticket, Touch, Views, Write, slot_rng,
 };
 pub use session::{Attempt, Session};
-pub use shell::{KeyRange, RowLoader, RowView, Shown, TypedLoader, TypedView};
 pub use sink::Sink;
+pub use sorted_list::{Position, SortedList};
 pub use storage::{
     Additive, AnyKey, Direction, Groups, Home, Index, IndexOn, Key, Layout, Lookup, Row, Schema, Table,
     TableBuilder, TableId, Text, Which, additive,
 };
 pub use transaction::Transaction;
+pub use typed::{KeyRange, RowLoader, RowView, Shown, TypedLoader, TypedView};
 pub use words::WordLoader;
 pub use workload::{
     ClientId, Drive, Forecast, Homes, Loader, Pace, Quiesced, Share, TxnType, Violation, Workload,

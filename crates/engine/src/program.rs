@@ -89,7 +89,7 @@ pub trait Program<S: Scheme, O: Observer, L: Sink>: Sync {
 
 /// The program of a workload.
 #[derive(Debug)]
-pub(crate) struct Procedures<'w, W>(pub(crate) &'w W);
+pub struct Procedures<'w, W>(pub &'w W);
 
 fn values<W: Workload>(call: &Call) -> &Values<W> {
     call.values.downcast_ref().expect("a call belongs to its program")
@@ -100,8 +100,11 @@ fn values_mut<W: Workload>(call: &mut Call) -> &mut Values<W> {
 }
 
 impl Ledger {
-    /// The ledger of a workload that made it.
-    pub(crate) fn into_inner<W: Workload>(self) -> W::Ledger {
+    /// Returns the ledger of the workload that made it.
+    ///
+    /// # Panics
+    /// When another workload made it.
+    pub fn into_inner<W: Workload>(self) -> W::Ledger {
         *self.0.downcast().expect("a ledger belongs to its program")
     }
 }

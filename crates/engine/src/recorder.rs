@@ -10,7 +10,7 @@
 
 use core::ops::Bound;
 
-use stdx::history::{History, Key, Log, Outcome, Version};
+use stdx::history::{AttemptOutcome, History, Key, Log, Version};
 use storage::{AnyKey, Direction, IndexedKey, RecordRef, Shape};
 use sync::Latched;
 use sync::atomic::{AtomicU32, Ordering};
@@ -376,7 +376,8 @@ impl Observer for Recorder<'_> {
 
     #[inline]
     fn outcome(&mut self, outcome: Result<Stamp, Abort>) {
-        let outcome = outcome.map_or(Outcome::Aborted, |Stamp(stamp)| Outcome::Committed(stamp));
+        let outcome =
+            outcome.map_or(AttemptOutcome::Aborted, |Stamp(stamp)| AttemptOutcome::Committed(stamp));
         self.log.end(outcome, clock::after());
     }
 }

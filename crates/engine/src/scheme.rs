@@ -433,6 +433,13 @@ pub trait Scheme: Shape {
     /// latch. The default is for schemes that do not compare gap versions.
     fn added<'db>(&'db self, _txn: &mut Self::Txn<'db>, _before: LeafRef<'db, Self::Leaf>, _after: u64) {}
 
+    /// Called when the attempt uses an entry that another attempt put into an index: it gives an absent key a value, or
+    /// moves its row to a secondary key, and the entry was there, left by an attempt that aborted or by an earlier
+    /// value of the row. The attempt does not know the leaf. Readers of the gap that looked before the entry was there
+    /// may have left marks with the leaf, and none with the record. The default is for schemes whose readers of gaps
+    /// leave their marks when they read, or compare gap versions when they commit.
+    fn reusing<'db>(&'db self, _txn: &mut Self::Txn<'db>) {}
+
     /// Called when `into` was split off `from` to make room for a key of this attempt. The gap version of `from` was
     /// `from.seen()` and is now `after`. Under the latches of both leaves. The default is for schemes that do not
     /// compare gap versions: the metadata of the leaf goes along without this hook.

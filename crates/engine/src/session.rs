@@ -14,10 +14,10 @@ use storage::{
     Table, Which, row_of, row_of_mut, words_of,
 };
 
+use crate::AccessSet;
 use crate::database::{Database, bounds};
 use crate::leftovers::{Due, Leftover, Part};
 use crate::meter::{Meter, Phase};
-use crate::parts::AccessSet;
 use crate::{
     Abort, Batching, Direction, End, InsertAt, Observer, Planning, Retire, Scheme, Sink, Stamp, Ticket,
     Transaction, Write,

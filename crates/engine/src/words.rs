@@ -7,7 +7,7 @@ use storage::{AnyKey, Direction, IndexedKey, Lookup, Placed, RowRef, Slot, Table
 
 use crate::database::{Plain, Unwatched, View};
 use crate::session::with_width;
-use crate::shell::{KeyRange, RowLoader, RowView, Shown};
+use crate::typed::{KeyRange, RowLoader, RowView, Shown};
 use crate::{Database, Scheme, Share};
 use stdx::history::Version;
 
@@ -138,19 +138,14 @@ impl<S: Scheme> View<'_, S> {
     /// column groups one after the other.
     pub fn each_row(&self, table: TableId, share: Share, mut see: impl FnMut(Option<AnyKey>, &[u64])) {
         let store = self.db().tables().get(table);
-        let (index, mut words) = (store.index(Which::Primary), Vec::new());
+        let mut words = Vec::new();
         let mut visit = |key, row| {
             words.clear();
             if self.append(row, &mut words) {
                 see(key, &words);
             }
         };
-        match (store.lookup(), store.key_words(Which::Primary)) {
-            (Lookup::Heap, _) => store.for_each_row(share.index, share.of, |row| visit(None, row)),
-            (_, 1) => index.for_each(share.index, share.of, |key, row| visit(Some(AnyKey::One(key)), row)),
-            (_, 2) => index.for_each(share.index, share.of, |key, row| visit(Some(AnyKey::Two(key)), row)),
-            _ => index.for_each(share.index, share.of, |key, row| visit(Some(AnyKey::Six(key)), row)),
-        }
+        rows(store, share, &mut visit);
     }
 
     /// A number that a share of all rows comes to. The sum of those of all shares, wrapping, is the same for databases
@@ -224,14 +219,24 @@ impl<S: Scheme> RowView for View<'_, S> {
 
     fn all(&self, shown: Shown, share: Share, see: &mut dyn FnMut(Option<AnyKey>, &[u64])) {
         let store = self.db().tables().get(shown.table);
-        let index = store.index(Which::Primary);
         let mut visit = |key, row| self.show(row, shown.group, &mut |words| see(key, words));
-        match (store.lookup(), store.key_words(Which::Primary)) {
-            (Lookup::Heap, _) => store.for_each_row(share.index, share.of, |row| visit(None, row)),
-            (_, 1) => index.for_each(share.index, share.of, |key, row| visit(Some(AnyKey::One(key)), row)),
-            (_, 2) => index.for_each(share.index, share.of, |key, row| visit(Some(AnyKey::Two(key)), row)),
-            _ => index.for_each(share.index, share.of, |key, row| visit(Some(AnyKey::Six(key)), row)),
-        }
+        rows(store, share, &mut visit);
+    }
+}
+
+/// Visits a share of all rows of a table, each with its primary key if the table has a primary index.
+fn rows<'db, S: Scheme>(
+    store: &'db TableStore<S>,
+    share: Share,
+    visit: &mut dyn FnMut(Option<AnyKey>, RowRef<'db, S>),
+) {
+    let Share { index: nth, of } = share;
+    let index = store.index(Which::Primary);
+    match (store.lookup(), store.key_words(Which::Primary)) {
+        (Lookup::Heap, _) => store.for_each_row(nth, of, |row| visit(None, row)),
+        (_, 1) => index.for_each(nth, of, |key, row| visit(Some(AnyKey::One(key)), row)),
+        (_, 2) => index.for_each(nth, of, |key, row| visit(Some(AnyKey::Two(key)), row)),
+        _ => index.for_each(nth, of, |key, row| visit(Some(AnyKey::Six(key)), row)),
     }
 }
 

@@ -89,7 +89,7 @@ fn pairs(workload: &WorkloadInfo) -> Vec<Pair> {
             Pair { scheme, workload: workload.name, option, refused, idle }
         })
     };
-    Catalogue.schemes().iter().flat_map(|info| of(info.name)).collect()
+    Catalogue.schemes().iter().flat_map(|entry| of(entry.info.name)).collect()
 }
 
 /// Returns a table with one row for each scheme and one column for each option. A cell that is refused, or whose option

@@ -132,7 +132,7 @@ fn refuse_foreign(schemes: &[&str], given: &[(String, String)]) -> Result<(), Re
 }
 
 fn unknown_plant(scheme: &str, plant: &str) -> Refusal {
-    let names: Vec<&str> = plants_of(scheme).map(|known| known.name).collect();
+    let names: Vec<&str> = plants_of(scheme).map(|known| known.plant.name).collect();
     Refusal(format!("no bug `{plant}` can be planted in `{scheme}`; there are {}", names.join(", ")))
 }
 

@@ -6,9 +6,10 @@
 //! nobody takes them for a measurement. Its counts stay: they show how far the run came, which helps to find the
 //! defect.
 
+use engine::Abort;
+use engine::entry::{Entry, Given, Variant};
 use engine::setting::Range;
-use engine::{Abort, Info};
-use runs::{Logged, Phase, TableMemory, Verdict};
+use runs::{CheckVerdict, Logged, Phase, TableMemory};
 use serde_json::{Map, Value, json};
 use stdx::Histogram;
 use trials::{Replay, Report, Subject, Violation};
@@ -109,7 +110,9 @@ pub fn summary(plan: &Plan, results: &Results, machine: &Machine, subject: usize
 
 /// Returns the schemes of the catalogue.
 pub fn schemes() -> Value {
-    let scheme = |info: &Info| {
+    let variant =
+        |Variant { name, says, given }: &Variant| json!({ "name": name, "says": says, "set": set(given) });
+    let scheme = |Entry { info, variants, .. }: &Entry| {
         json!({
             "name": info.name,
             "title": info.title,
@@ -118,9 +121,15 @@ pub fn schemes() -> Value {
             "paper": info.paper,
             "idea": info.idea,
             "one_worker_only": info.workers == engine::Admits::One,
+            "variants": variants.iter().map(variant).collect::<Vec<_>>(),
         })
     };
     Catalogue.schemes().iter().map(scheme).collect()
+}
+
+/// Returns settings that differ from the standard ones, as `--set` takes them.
+fn set(given: Given) -> Vec<String> {
+    given.iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 /// Returns the workloads of the catalogue.
@@ -197,9 +206,17 @@ pub fn report(report: &Report) -> Value {
 
 /// Returns the bugs that can be planted.
 pub fn plants() -> Value {
-    let of_scheme = |info: &'static Info| {
-        trials::plants_of(info.name)
-            .map(move |plant| json!({ "scheme": info.name, "name": plant.name, "says": plant.says }))
+    let of_scheme = |entry: &'static Entry| {
+        let planted = move |planted: &'static trials::Planted| {
+            json!({
+                "scheme": entry.info.name,
+                "name": planted.plant.name,
+                "says": planted.plant.says,
+                "under": set(planted.under),
+                "may_be_missed": planted.may_be_missed,
+            })
+        };
+        trials::plants_of(entry.info.name).map(planted)
     };
     Catalogue.schemes().iter().flat_map(of_scheme).collect()
 }
@@ -310,11 +327,11 @@ fn breakdown(ticks: &[u64; Phase::COUNT]) -> Value {
     shares.map(|(name, &ticks)| (name.to_owned(), Value::from(ticks as f64 / sum as f64))).collect()
 }
 
-pub(crate) fn check(verdict: &Verdict) -> Value {
+pub(crate) fn check(verdict: &CheckVerdict) -> Value {
     match verdict {
-        Verdict::Passed => json!({ "verdict": "passed", "details": [] }),
-        Verdict::Skipped => json!({ "verdict": "skipped", "details": [] }),
-        Verdict::Failed(violations) => {
+        CheckVerdict::Passed => json!({ "verdict": "passed", "details": [] }),
+        CheckVerdict::Skipped => json!({ "verdict": "skipped", "details": [] }),
+        CheckVerdict::Failed(violations) => {
             let details: Vec<String> = violations.iter().map(ToString::to_string).collect();
             json!({ "verdict": "failed", "details": details })
         }

@@ -39,7 +39,7 @@ pub use partial::Partial;
 pub use plan::{Plan, Request, Subject, WarmUp};
 pub use recovery::Recovery;
 pub use registry::{Catalogue, SettingOf};
-pub use runs::{Monitor, Progress, Recovered, Step, Verdict};
+pub use runs::{CheckVerdict, Monitor, Progress, Recovered, Step};
 pub use space::Space;
 pub use speed::{Basis, Ratios};
 pub use starvation::{Starvation, StarvedType};

@@ -206,7 +206,7 @@ fn is_in_memory(kind: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use runs::{Progress, Verdict};
+    use runs::{CheckVerdict, Progress};
 
     use super::*;
     use crate::Recovery;
@@ -255,7 +255,10 @@ mod tests {
             let recovery = Recovery::new(&devices, scheme, Some(2), true).expect("there is a log");
             let recovered = recovery.recover(progress).expect("it can be read");
             assert_eq!((recovered.rows(), recovered.was_closed), (100, true));
-            assert_eq!((recovered.verdict.clone(), recovered.digest), (Verdict::Passed, Some(logged.digest)));
+            assert_eq!(
+                (recovered.verdict.clone(), recovered.digest),
+                (CheckVerdict::Passed, Some(logged.digest))
+            );
             let text = recovery.text(&recovered);
             assert!(text.starts_with("ycsb under ") && text.contains("100 rows from"), "{text}");
             let json = recovery.json(&recovered);
@@ -267,7 +270,7 @@ mod tests {
         fs::write(&described, other).expect("writable");
         let spoilt = Recovery::new(&devices, None, Some(1), true).expect("there is a log");
         let verdict = spoilt.recover(progress).expect("it can be read").verdict;
-        assert!(matches!(verdict, Verdict::Failed(_)), "{verdict:?}");
+        assert!(matches!(verdict, CheckVerdict::Failed(_)), "{verdict:?}");
         let other = Recovery::new(&devices, Some("silo,mvto"), None, true).expect_err("one at a time").0;
         assert!(other.contains("one scheme"), "{other}");
         assert!(Recovery::new(&devices[1..], None, None, true).expect_err("no database").0.contains("first"));

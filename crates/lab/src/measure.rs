@@ -2,7 +2,7 @@
 
 use engine::Abort;
 use engine::driver::{Arrived, Retry, TypeTally};
-use runs::{Measured, Monitor, Verdict};
+use runs::{CheckVerdict, Measured, Monitor};
 use stats::Spread;
 use stdx::Histogram;
 
@@ -93,12 +93,12 @@ impl Plan {
 impl Record {
     /// Whether the run is a result: it passed its check, or was not checked, and measured something.
     pub fn is_result(&self) -> bool {
-        !matches!(self.measured.verdict, Verdict::Failed(_)) && self.measured.measured_ns > 0
+        !matches!(self.measured.verdict, CheckVerdict::Failed(_)) && self.measured.measured_ns > 0
     }
 
     /// Whether the run's check failed.
     pub fn is_failed(&self) -> bool {
-        matches!(self.measured.verdict, Verdict::Failed(_))
+        matches!(self.measured.verdict, CheckVerdict::Failed(_))
     }
 
     /// Returns the commits a second of measured time; `None` if the run is no result.
@@ -257,7 +257,7 @@ pub(crate) mod tests {
             check_ns: 1_000_000,
             cpu_share: 1.0,
             is_interrupted: false,
-            verdict: Verdict::Passed,
+            verdict: CheckVerdict::Passed,
             memory_loaded: Vec::new(),
             memory: Vec::new(),
             logged: None,
@@ -269,7 +269,7 @@ pub(crate) mod tests {
     pub(crate) fn failed(subject: usize, round: usize) -> Record {
         let mut record = record(subject, round, 100);
         let violation = Violation { condition: "money is conserved", found: "2 is not 3".to_owned() };
-        record.measured.verdict = Verdict::Failed(vec![violation]);
+        record.measured.verdict = CheckVerdict::Failed(vec![violation]);
         record
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use engine::Violation;
-use runs::{Held, Progress, Recovered, Verdict};
+use runs::{CheckVerdict, Held, Progress, Recovered};
 use serde_json::{Map, Value, json};
 
 use crate::logs::DESCRIPTION;
@@ -86,7 +86,7 @@ impl Recovery {
         let mut recovered = runs::recover(&spec, &self.held, self.workers, progress)?;
         if let (Some(wanted), Some(found)) = (digest, recovered.digest)
             && *wanted != found
-            && recovered.verdict != Verdict::Skipped
+            && recovered.verdict != CheckVerdict::Skipped
         {
             let [found, wanted] = [found, *wanted].map(json::hex);
             let violation = Violation {
@@ -94,8 +94,8 @@ impl Recovery {
                 found: format!("they come to {found}, not to {wanted}"),
             };
             match &mut recovered.verdict {
-                Verdict::Failed(violations) => violations.push(violation),
-                verdict => *verdict = Verdict::Failed(vec![violation]),
+                CheckVerdict::Failed(violations) => violations.push(violation),
+                verdict => *verdict = CheckVerdict::Failed(vec![violation]),
             }
         }
         Ok(recovered)
@@ -135,14 +135,14 @@ impl Recovery {
     fn tell_verdict(&self, recovered: &Recovered, lines: &mut Lines) {
         match (&recovered.verdict, &self.run) {
             (_, None) => lines.add("its files are whole; nothing was kept of them, and nothing was changed"),
-            (Verdict::Skipped, _) => lines.add("check: skipped"),
-            (Verdict::Passed, Some(Run { digest: Some(_), .. })) => {
+            (CheckVerdict::Skipped, _) => lines.add("check: skipped"),
+            (CheckVerdict::Passed, Some(Run { digest: Some(_), .. })) => {
                 lines.add("check: passed; the rows are those that the run has ended with");
             }
-            (Verdict::Passed, _) => {
+            (CheckVerdict::Passed, _) => {
                 lines.add("check: passed, of what holds whichever requests were committed");
             }
-            (Verdict::Failed(violations), _) => {
+            (CheckVerdict::Failed(violations), _) => {
                 for violation in violations {
                     lines.add(format!("CHECK FAILED: {violation}"));
                 }

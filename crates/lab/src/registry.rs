@@ -1,5 +1,6 @@
 //! The names of workloads, schemes and settings. Unknown names are refused with the nearest known name.
 
+use engine::entry::Entry;
 use engine::setting::{Range, Setting, Values, nearest};
 use engine::{Admits, Family, Info, levers};
 use runs::{WORKLOADS, WorkloadInfo};
@@ -166,9 +167,9 @@ pub enum SettingOf {
 pub struct Catalogue;
 
 impl Catalogue {
-    /// Returns all schemes.
-    pub fn schemes(self) -> &'static [Info] {
-        catalogue::INFO
+    /// Returns the entries of all schemes.
+    pub fn schemes(self) -> &'static [Entry] {
+        catalogue::ENTRIES
     }
 
     /// Returns all workloads.
@@ -182,9 +183,8 @@ impl Catalogue {
         let of_workloads = WORKLOADS.iter().flat_map(|workload| {
             workload.settings.iter().map(|setting| (SettingOf::Workload(workload.name), setting))
         });
-        let schemes = catalogue::INFO.iter().zip(catalogue::SETTINGS);
-        let of_schemes = schemes.flat_map(|(info, settings)| {
-            settings.iter().map(|setting| (SettingOf::Scheme(info.name), setting))
+        let of_schemes = self.schemes().iter().flat_map(|entry| {
+            entry.settings.iter().map(|setting| (SettingOf::Scheme(entry.info.name), setting))
         });
         of_run.chain(of_workloads).chain(of_schemes)
     }
@@ -224,11 +224,9 @@ impl Catalogue {
     /// # Errors
     /// An unknown name. The text has the nearest known name.
     pub fn scheme(self, name: &str) -> Result<&'static Info, Refusal> {
-        let names = catalogue::INFO.iter().map(|info| info.name);
-        catalogue::INFO
-            .iter()
-            .find(|info| info.name == name)
-            .ok_or_else(|| unknown("scheme", "schemes", name, names))
+        let names = catalogue::infos().map(|info| info.name);
+        let found = catalogue::entry(name);
+        found.map(|entry| &entry.info).ok_or_else(|| unknown("scheme", "schemes", name, names))
     }
 
     /// Returns the schemes of a list. The list is names with commas between them, or `all` for every scheme that admits
@@ -237,7 +235,7 @@ impl Catalogue {
     /// # Errors
     /// An unknown name, a name that is given twice, or an empty list.
     pub fn schemes_of(self, list: Option<&str>) -> Result<Vec<&'static Info>, Refusal> {
-        let general = catalogue::INFO.iter().filter(|info| info.workers == Admits::Any);
+        let general = catalogue::infos().filter(|info| info.workers == Admits::Any);
         match list {
             None => Ok(general.filter(|info| info.family != Family::Baseline).collect()),
             Some("all") => Ok(general.collect()),
@@ -343,7 +341,7 @@ mod tests {
     #[test]
     fn standard_values_are_legal() {
         for workload in Catalogue.workloads() {
-            for scheme in Catalogue.schemes() {
+            for Entry { info: scheme, .. } in Catalogue.schemes() {
                 let standard: Vec<_> = Catalogue
                     .values(workload, Some(scheme), &[])
                     .expect("no value is given")

@@ -3,11 +3,12 @@
 use core::fmt::{Display, Write};
 
 use engine::driver::Retry;
+use engine::entry::Entry;
 use engine::setting::{Setting, Values};
 use engine::{Abort, Admits, Info};
-use runs::Verdict;
+use runs::CheckVerdict;
 use stdx::Histogram;
-use trials::Report;
+use trials::{Plant, Report};
 
 use crate::measure::{Totals, abort_rate};
 use crate::steady::Steadiness;
@@ -203,7 +204,7 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
         lines.add(format!("INTERRUPTED: {made} of {planned} runs were made{last}."));
     }
     for record in &results.records {
-        let Verdict::Failed(violations) = &record.measured.verdict else { continue };
+        let CheckVerdict::Failed(violations) = &record.measured.verdict else { continue };
         let (scheme, round) = (plan.subjects[record.subject].scheme.name, record.round + 1);
         for violation in violations {
             lines.add(format!("CHECK FAILED: {scheme} (round {round}): {violation}"));
@@ -212,7 +213,8 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     for line in courses(plan, results) {
         lines.add(line);
     }
-    let passed = results.records.iter().filter(|record| record.measured.verdict == Verdict::Passed).count();
+    let passed =
+        results.records.iter().filter(|record| record.measured.verdict == CheckVerdict::Passed).count();
     if !plan.check {
         lines.add("check: skipped, so that these figures are not known to be of correct runs");
     } else if passed == made && made > 0 {
@@ -397,7 +399,7 @@ fn concurrency(plan: &Plan, machine: &Machine) -> String {
 /// Returns the list of schemes.
 pub fn schemes() -> String {
     let mut lines = Lines::default();
-    for info in Catalogue.schemes() {
+    for Entry { info, .. } in Catalogue.schemes() {
         let Info { name, title, idea, paper, .. } = info;
         let (family, isolation) = (info.family.name(), info.isolation.name());
         let workers = if info.workers == Admits::One { "; one worker only" } else { "" };
@@ -409,9 +411,11 @@ pub fn schemes() -> String {
 /// Returns the list of bugs that can be planted in each scheme.
 pub fn plants() -> String {
     let mut lines = Lines::default();
-    for info in Catalogue.schemes() {
-        for plant in trials::plants_of(info.name) {
-            lines.add(format!("{}: {}\n    {}", info.name, plant.name, plant.says));
+    for Entry { info, .. } in Catalogue.schemes() {
+        for planted in trials::plants_of(info.name) {
+            let Plant { name, says } = planted.plant;
+            let reason = planted.may_be_missed.map(|reason| format!("\n    may be missed: {reason}"));
+            lines.add(format!("{}: {name}\n    {says}{}", info.name, reason.unwrap_or_default()));
         }
     }
     lines.0

@@ -1,19 +1,19 @@
 //! Operations on a scheme and a workload whose types are known.
 
+use core::any::Any;
 use core::marker::PhantomData;
 
 use engine::driver::{self, Control, Driver, Job};
 use engine::setting::{SettingError, Values};
-use engine::{
-    Database, Drive, Env, Forecast, Isolation, Schema, Scheme, Share, TypedView, Violation, Workload,
-};
+use engine::{Database, Drive, Env, Forecast, Isolation, Procedures, Program, Schema, Scheme, Workload};
 use schemes::catalogue;
 use sync::{clock, workers};
 
-use crate::log::{Logs, RunLog};
+use crate::erased::{AnyWorkload, Erased};
+use crate::log::{Logs, MaybeLogged, RunLog};
 use crate::recovery::{self, Held, Progress, Recovered};
 use crate::workload::{self, Visit};
-use crate::{Measured, Monitor, RunError, Spec, Step, Verdict};
+use crate::{CheckVerdict, Measured, Monitor, RunError, Spec, Step};
 
 /// Returns the forecast of a run: what its settings stress, and how much they load.
 ///
@@ -63,7 +63,9 @@ pub fn clients(scheme: &str, values: &Values, asked: usize) -> usize {
 /// # Errors
 /// Those of [`admit`], and those of the devices of the log, if the run has one.
 pub fn run(spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, RunError> {
-    workload::with(spec.workload, spec.values, Run { spec, monitor, pair: Measure })
+    let spec = &spec.with_clients();
+    let declared = declare(spec)?;
+    with_scheme(spec.scheme, Measure { spec, monitor, declared })
 }
 
 /// Recovers the log of a run of the same workload with this many workers, and checks the rows. The directories are not
@@ -77,11 +79,18 @@ pub fn recover(
     workers: usize,
     progress: &Progress,
 ) -> Result<Recovered, RunError> {
-    let (monitor, pair) = (&Monitor::new(workers), Recover { held, workers, progress });
-    workload::with(spec.workload, spec.values, Run { spec, monitor, pair })
+    let spec = &spec.with_clients();
+    let declared = declare(spec)?;
+    with_scheme(spec.scheme, Recover { spec, held, workers, progress, declared })
 }
 
 impl Spec<'_> {
+    /// The specification with the number of clients that the scheme needs, which may be more than were asked for.
+    fn with_clients(&self) -> Self {
+        let clients = clients(self.scheme, self.values, self.job.clients);
+        Self { job: Job { clients, ..self.job }, ..*self }
+    }
+
     fn drive(&self) -> Drive {
         let (workers, clients) = (self.job.workers as u32, self.job.clients as u32);
         Drive { workers, clients, seed: self.job.seed }
@@ -94,7 +103,7 @@ impl Spec<'_> {
 }
 
 /// Returns the number of workers that load and check: all cores, however many workers the run has.
-fn helpers() -> usize {
+pub(crate) fn helpers() -> usize {
     workers::cores()
 }
 
@@ -181,68 +190,74 @@ impl catalogue::Visit for Clients<'_> {
     }
 }
 
-/// An operation on a scheme and a workload.
-trait Pair: Copy {
-    type Out;
-
-    fn go<S: Scheme, W: Workload>(self, spec: &Spec<'_>, monitor: &Monitor) -> Result<Self::Out, RunError>;
+/// A workload and the schema that it has declared.
+struct Declared {
+    schema: Schema,
+    workload: Box<dyn AnyWorkload>,
 }
 
-struct Run<'s, P> {
-    spec: &'s Spec<'s>,
-    monitor: &'s Monitor,
-    pair: P,
+fn declare(spec: &Spec<'_>) -> Result<Declared, SettingError> {
+    workload::with(spec.workload, spec.values, Declare(spec))
 }
 
-impl<P: Pair> Visit for Run<'_, P> {
-    type Out = Result<P::Out, RunError>;
+struct Declare<'s>(&'s Spec<'s>);
+
+impl Visit for Declare<'_> {
+    type Out = Result<Declared, SettingError>;
 
     fn visit<W: Workload>(self) -> Self::Out {
-        let Self { spec, monitor, pair } = self;
-        with_scheme(spec.scheme, RunWorkload::<W, P> { spec, monitor, pair, workload: PhantomData })
+        let Self(spec) = self;
+        let mut schema = Schema::new();
+        schema.lay_out(spec.layout);
+        let workload = W::declare(spec.values, spec.drive(), &mut schema)?;
+        Ok(Declared { schema, workload: Box::new(Erased(workload)) })
     }
 }
 
-struct RunWorkload<'s, W, P> {
+impl Declared {
+    /// Returns an empty database.
+    fn open<S: Scheme>(&self, spec: &Spec<'_>) -> Result<Database<S>, SettingError> {
+        Database::new(&self.schema, spec.values, spec.env::<S>())
+    }
+}
+
+/// Makes the program of a workload for a scheme: all that is compiled for each pair.
+struct Compile<'w, S> {
+    workload: &'w dyn Any,
+    scheme: PhantomData<S>,
+}
+
+impl<'w, S: Scheme> Visit for Compile<'w, S> {
+    type Out = Box<dyn Program<S, (), MaybeLogged> + 'w>;
+
+    fn visit<W: Workload>(self) -> Self::Out {
+        Box::new(Procedures::<W>(self.workload.downcast_ref().expect("the workload of this name")))
+    }
+}
+
+/// The work of a run, compiled once for each scheme.
+struct Measure<'s> {
     spec: &'s Spec<'s>,
     monitor: &'s Monitor,
-    pair: P,
-    workload: PhantomData<W>,
+    declared: Declared,
 }
 
-impl<W: Workload, P: Pair> catalogue::Visit for RunWorkload<'_, W, P> {
-    type Out = Result<P::Out, RunError>;
+impl catalogue::Visit for Measure<'_> {
+    type Out = Result<Measured, RunError>;
 
     fn visit<S: Scheme>(self) -> Self::Out {
-        // A scheme may need more clients than were asked for.
-        let job = Job { clients: S::clients(self.spec.values, self.spec.job.clients), ..self.spec.job };
-        self.pair.go::<S, W>(&Spec { job, ..*self.spec }, self.monitor)
-    }
-}
-
-/// Returns an empty database, and its workload.
-fn open<S: Scheme, W: Workload>(spec: &Spec<'_>) -> Result<(Database<S>, W), SettingError> {
-    let mut schema = Schema::new();
-    schema.lay_out(spec.layout);
-    let workload = W::declare(spec.values, spec.drive(), &mut schema)?;
-    Ok((Database::<S>::new(&schema, spec.values, spec.env::<S>())?, workload))
-}
-
-#[derive(Clone, Copy)]
-struct Measure;
-
-impl Pair for Measure {
-    type Out = Measured;
-
-    fn go<S: Scheme, W: Workload>(self, spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, RunError> {
-        let (db, workload) = open::<S, W>(spec)?;
+        let Self { spec, monitor, declared } = self;
+        let db = declared.open::<S>(spec)?;
+        let workload = &*declared.workload;
+        let compile = Compile { workload: workload.as_any(), scheme: PhantomData };
+        let program = workload::with(spec.workload, spec.values, compile);
         monitor.enter(Step::Load);
         let slots = spec.env::<S>().slots + helpers();
         let log = spec.logging.as_ref().map(|logging| RunLog::begin(logging, &db, slots)).transpose()?;
         let (log, load_ns) = timed(|| {
-            db.load(&workload, helpers());
+            db.load_rows(helpers(), &|share, rows| workload.load(share, rows));
             let Some((mut log, logging)) = log.zip(spec.logging.as_ref()) else { return Ok(None) };
-            log.load(&workload, helpers(), logging).map(|()| Some(log))
+            log.load(workload, helpers(), logging).map(|()| Some(log))
         });
         let log = log?;
         let memory_loaded = db.memory();
@@ -250,12 +265,14 @@ impl Pair for Measure {
         monitor.enter(Step::Run);
         let control: &Control = &monitor.control;
         let logs = Logs { db: &db, log: log.as_ref(), control };
-        let outcome = driver::observe(&db, &workload, &spec.job, control, &logs);
+        let outcome = driver::drive(&db, &*program, &spec.job, control, &logs);
         let logged = log.map(|log| log.end(&db)).transpose()?;
         monitor.enter(Step::Check);
         let (verdict, check_ns) = timed(|| {
-            let check = |share| workload.check(&TypedView(&db.quiesced()), share, &outcome.ledgers);
-            if spec.check { verdict(check) } else { Verdict::Skipped }
+            if !spec.check {
+                return CheckVerdict::Skipped;
+            }
+            workload.check(outcome.ledgers, &|see| see(&db.quiesced()))
         });
         Ok(Measured {
             types: outcome.types,
@@ -276,33 +293,26 @@ impl Pair for Measure {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Recover<'d> {
-    held: &'d Held,
+struct Recover<'s> {
+    spec: &'s Spec<'s>,
+    held: &'s Held,
     workers: usize,
-    progress: &'d Progress,
+    progress: &'s Progress,
+    declared: Declared,
 }
 
-impl Pair for Recover<'_> {
-    type Out = Recovered;
+impl catalogue::Visit for Recover<'_> {
+    type Out = Result<Recovered, RunError>;
 
-    fn go<S: Scheme, W: Workload>(self, spec: &Spec<'_>, _: &Monitor) -> Result<Recovered, RunError> {
-        let Self { held, workers, progress } = self;
-        let (db, workload) = open::<S, W>(spec)?;
+    fn visit<S: Scheme>(self) -> Self::Out {
+        let Self { spec, held, workers, progress, declared } = self;
+        let db = declared.open::<S>(spec)?;
         let mut recovered = recovery::into(&db, held, workers, progress)?;
         if spec.check {
-            recovered.verdict = verdict(|share| workload.check_state(&TypedView(&db.quiesced()), share));
+            recovered.verdict = declared.workload.check_state(&|see| see(&db.quiesced()));
         }
         Ok(recovered)
     }
-}
-
-/// Checks all shares of a database in parallel.
-fn verdict(check: impl Fn(Share) -> Result<(), Violation> + Sync) -> Verdict {
-    let of = helpers();
-    let found = workers::run(of, false, |index| check(Share { index, of }));
-    let violations: Vec<Violation> = found.into_iter().filter_map(Result::err).collect();
-    if violations.is_empty() { Verdict::Passed } else { Verdict::Failed(violations) }
 }
 
 /// Returns the result of `work`, and the nanoseconds that it took.

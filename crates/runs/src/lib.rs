@@ -2,6 +2,7 @@
 //! inside holds no `dyn`.
 #![forbid(unsafe_code)]
 
+mod erased;
 mod instance;
 mod log;
 mod recovery;
@@ -89,7 +90,7 @@ pub struct Measured {
     /// Whether the run was ended early.
     pub is_interrupted: bool,
     /// The verdict of the consistency check.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
     /// The memory use after loading, by table.
     pub memory_loaded: Vec<TableMemory>,
     /// The memory use at the end, by table: the growth since loading is due to the transactions.
@@ -100,7 +101,7 @@ pub struct Measured {
 
 /// The verdict of the consistency check after a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CheckVerdict {
     /// All conditions hold.
     Passed,
     /// No condition was checked.

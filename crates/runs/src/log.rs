@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use durability::{Durability, Layouts, Log, LogError, LogSink, LoggedLoader, Options, Running, Ticket};
+use durability::{Durability, Layouts, Log, LogError, LogSink, Options, Running, Ticket};
 use engine::driver::Control;
-use engine::{AnyKey, Database, Groups, Loader, Observe, Scheme, Share, Sink, Stamp, Workload};
+use engine::{AnyKey, Database, Observe, Scheme, Share, Sink, Stamp};
 use storage::{RecordRef, Shape};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Arc, Background, Latched, clock, waiter, workers};
 
+use crate::erased::AnyWorkload;
 use crate::{RunError, recovery};
 
 /// The logging of a run's commits.
@@ -70,16 +71,14 @@ impl RunLog {
     }
 
     /// Logs the rows that a workload loads, and then starts the checkpoints.
-    pub(crate) fn load<W: Workload>(
+    pub(crate) fn load(
         &mut self,
-        workload: &W,
+        workload: &dyn AnyWorkload,
         of: usize,
         logging: &Logging<'_>,
     ) -> Result<(), RunError> {
         let log = self.running.log();
-        workers::run(of, false, |index| {
-            workload.load(Share { index, of }, &mut LoggedLoader::new(log, &mut Nowhere));
-        });
+        workers::run(of, false, |index| workload.log(Share { index, of }, log));
         log.wait(log.present()).map_err(|error| failed(&error))?;
         self.before = log.written();
         self.checkpoints =
@@ -138,13 +137,6 @@ pub(crate) fn digest<S: Scheme>(db: &Database<S>) -> u64 {
 
 fn failed(error: &LogError) -> RunError {
     RunError(format!("the log has failed, and the run is no result: {error}"))
-}
-
-/// A loader that discards the rows: they are loaded into the database separately.
-struct Nowhere;
-
-impl Loader for Nowhere {
-    fn insert<G: Groups>(&mut self, _: G, _: G::Key, _: G::Rows<'_>) {}
 }
 
 /// Makes checkpoints while transactions run.

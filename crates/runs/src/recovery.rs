@@ -13,7 +13,7 @@ use sync::{Arc, Latched};
 
 use crate::instance::timed;
 use crate::log::digest;
-use crate::{RunError, Verdict};
+use crate::{CheckVerdict, RunError};
 
 /// The results of a recovery.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct Recovered {
     pub digest: Option<u64>,
     /// The verdict of the check of the recovered rows. It covers only conditions that hold whichever requests were
     /// committed.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
 }
 
 impl Recovered {
@@ -173,7 +173,7 @@ fn recovered<P: FnMut(TableId, AnyKey, &[u64])>(
         read_ns,
         restore_ns,
         digest: None,
-        verdict: Verdict::Skipped,
+        verdict: CheckVerdict::Skipped,
     })
 }
 

@@ -1,6 +1,6 @@
 //! The catalogue: one line a scheme. Lists, dispatch, tests and the book are derived from it.
 
-use engine::setting::Setting;
+use engine::entry::Entry;
 use engine::{Info, Scheme};
 
 /// An operation on a scheme whose type is known only at run time: a visitor stands in for the generic closure that
@@ -17,19 +17,26 @@ pub trait Visit {
 /// measured (docs/performance.md), unless most transactions update the same few records. Its readers hold up nobody.
 pub type Standard = crate::optimistic::silo::Silo;
 
-macro_rules! catalogue {
-    ($($path:path),+ $(,)?) => {
-        /// The descriptions of the schemes, in the order of the catalogue.
-        pub const INFO: &[Info] = &[$(<$path as Scheme>::INFO),+];
+/// Returns the descriptions of the schemes, in the order of the catalogue.
+pub fn infos() -> impl Iterator<Item = &'static Info> + Clone {
+    ENTRIES.iter().map(|entry| &entry.info)
+}
 
-        /// The settings of each scheme, in the order of the catalogue.
-        pub const SETTINGS: &[&[Setting]] = &[$(<$path as Scheme>::SETTINGS),+];
+/// Returns the entry of the scheme of this name; `None` if there is no such scheme.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|entry| entry.info.name == name)
+}
+
+macro_rules! catalogue {
+    ($($family:ident::$folder:ident::$Scheme:ident),+ $(,)?) => {
+        /// The entries of the schemes, in the order of the catalogue.
+        pub static ENTRIES: &[Entry] = &[$(crate::$family::$folder::entry::ENTRY),+];
 
         /// Calls `visitor` with the scheme of this name; `None` when there is no such scheme.
         pub fn with<V: Visit>(name: &str, visitor: V) -> Option<V::Out> {
             $(
-                if name == <$path as Scheme>::INFO.name {
-                    return Some(visitor.visit::<$path>());
+                if name == <crate::$family::$folder::$Scheme as Scheme>::INFO.name {
+                    return Some(visitor.visit::<crate::$family::$folder::$Scheme>());
                 }
             )+
             None
@@ -38,33 +45,33 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    crate::locking::no_wait::NoWait,
-    crate::locking::wait_die::WaitDie,
-    crate::locking::dl_detect::DlDetect,
-    crate::locking::wound_wait::WoundWait,
-    crate::locking::bamboo::Bamboo,
-    crate::optimistic::occ::Occ,
-    crate::optimistic::occ_central::OccCentral,
-    crate::optimistic::silo::Silo,
-    crate::optimistic::mocc::Mocc,
-    crate::optimistic::foedus::Foedus,
-    crate::optimistic::tictoc::TicToc,
-    crate::timestamp::basic_to::BasicTo,
-    crate::multiversion::mv2pl::Mv2pl,
-    crate::multiversion::mvto::Mvto,
-    crate::multiversion::si::Si,
-    crate::multiversion::ssn::Ssn,
-    crate::multiversion::ssi::Ssi,
-    crate::multiversion::ermia::Ermia,
-    crate::multiversion::hekaton::Hekaton,
-    crate::multiversion::hekaton_locking::HekatonLocking,
-    crate::multiversion::cicada::Cicada,
-    crate::partitioned::hstore::HStore,
-    crate::batched::aria::Aria,
-    crate::deterministic::calvin::Calvin,
-    crate::deterministic::bohm::Bohm,
-    crate::deterministic::caracal::Caracal,
-    crate::deterministic::pwv::Pwv,
-    crate::baseline::serial::Serial,
-    crate::baseline::uncontrolled::Uncontrolled,
+    locking::no_wait::NoWait,
+    locking::wait_die::WaitDie,
+    locking::dl_detect::DlDetect,
+    locking::wound_wait::WoundWait,
+    locking::bamboo::Bamboo,
+    optimistic::occ::Occ,
+    optimistic::occ_central::OccCentral,
+    optimistic::silo::Silo,
+    optimistic::mocc::Mocc,
+    optimistic::foedus::Foedus,
+    optimistic::tictoc::TicToc,
+    timestamp::basic_to::BasicTo,
+    multiversion::mv2pl::Mv2pl,
+    multiversion::mvto::Mvto,
+    multiversion::si::Si,
+    multiversion::ssn::Ssn,
+    multiversion::ssi::Ssi,
+    multiversion::ermia::Ermia,
+    multiversion::hekaton::Hekaton,
+    multiversion::hekaton_locking::HekatonLocking,
+    multiversion::cicada::Cicada,
+    partitioned::hstore::HStore,
+    batched::aria::Aria,
+    deterministic::calvin::Calvin,
+    deterministic::bohm::Bohm,
+    deterministic::caracal::Caracal,
+    deterministic::pwv::Pwv,
+    baseline::serial::Serial,
+    baseline::uncontrolled::Uncontrolled,
 }

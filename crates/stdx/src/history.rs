@@ -154,7 +154,7 @@ impl fmt::Debug for Key<'_> {
 
 /// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// The attempt committed, with this stamp from its scheme. A stamp's meaning depends on the scheme, unless the
     /// scheme promises that the order of its stamps explains the history.
     Committed(u64),
@@ -171,7 +171,7 @@ struct Frame {
     versions: u32,
     invoked: u64,
     responded: u64,
-    outcome: Outcome,
+    outcome: AttemptOutcome,
 }
 
 /// The kinds of operations, as the lowest bits of an operation's first word.
@@ -231,8 +231,13 @@ impl Log {
     /// recording causes no page fault in it.
     pub fn with_room(session: u32, attempts: usize, words: usize) -> Self {
         let mut log = Self::new(session);
-        let frame =
-            Frame { first_word: 0, versions: 0, invoked: 0, responded: 0, outcome: Outcome::Committed(1) };
+        let frame = Frame {
+            first_word: 0,
+            versions: 0,
+            invoked: 0,
+            responded: 0,
+            outcome: AttemptOutcome::Committed(1),
+        };
         log.frames.resize(attempts, frame);
         log.words.resize(words, 1);
         log.frames.clear();
@@ -254,7 +259,7 @@ impl Log {
     pub fn begin(&mut self, invoked: u64) -> TxnId {
         if let Some(last) = self.frames.last() {
             assert!(
-                last.responded <= invoked || last.outcome == Outcome::Unknown,
+                last.responded <= invoked || last.outcome == AttemptOutcome::Unknown,
                 "a session does one attempt at a time"
             );
         }
@@ -263,7 +268,7 @@ impl Log {
             versions: 0,
             invoked,
             responded: u64::MAX,
-            outcome: Outcome::Unknown,
+            outcome: AttemptOutcome::Unknown,
         });
         self.txn = TxnId::new(self.session, self.frames.len() as u32);
         self.writes.clear();
@@ -275,7 +280,7 @@ impl Log {
     /// # Panics
     /// If no attempt has begun, or the attempt ends before it began.
     #[inline]
-    pub fn end(&mut self, outcome: Outcome, responded: u64) {
+    pub fn end(&mut self, outcome: AttemptOutcome, responded: u64) {
         let frame = self.last();
         assert!(frame.invoked <= responded, "an attempt ends after it began");
         frame.outcome = outcome;
@@ -450,7 +455,7 @@ pub struct Attempt<'a> {
     /// The time of its end; `u64::MAX` if the outcome is unknown.
     pub responded: u64,
     /// The attempt's outcome.
-    pub outcome: Outcome,
+    pub outcome: AttemptOutcome,
     /// The number of its writes: the sequence numbers of its versions are below this.
     pub versions: u32,
     words: &'a [u64],
@@ -623,11 +628,11 @@ impl fmt::Display for History {
         for attempt in attempts {
             let Attempt { id, invoked, responded, outcome, .. } = attempt;
             match outcome {
-                Outcome::Committed(stamp) => {
+                AttemptOutcome::Committed(stamp) => {
                     writeln!(f, "{id:?} from {invoked} to {responded}: committed, stamp {stamp}")?;
                 }
-                Outcome::Aborted => writeln!(f, "{id:?} from {invoked} to {responded}: aborted")?,
-                Outcome::Unknown => writeln!(f, "{id:?} from {invoked}: cut off")?,
+                AttemptOutcome::Aborted => writeln!(f, "{id:?} from {invoked} to {responded}: aborted")?,
+                AttemptOutcome::Unknown => writeln!(f, "{id:?} from {invoked}: cut off")?,
             }
             attempt.ops().try_for_each(|op| writeln!(f, "    {op}"))?;
         }
@@ -692,7 +697,7 @@ mod tests {
             log.row(&low, Version::ABSENT);
             log.install(key, Version::LOADED, to);
             log.install_written(0, to, Version::ABSENT);
-            log.end(Outcome::Committed(9), 4);
+            log.end(AttemptOutcome::Committed(9), 4);
             log.begin(5);
             let attempt = log.attempt(0);
             assert_eq!((attempt.id, attempt.versions, attempt.responded), (id, 1, 4));
@@ -708,7 +713,7 @@ mod tests {
                 matches!(ops[4], Op::Install { key: k, before, after: Version::ABSENT } if k == key && before == to)
             );
             assert_eq!(ops.len(), 5);
-            assert_eq!((log.attempt(1).outcome, log.attempt(1).ops().count()), (Outcome::Unknown, 0));
+            assert_eq!((log.attempt(1).outcome, log.attempt(1).ops().count()), (AttemptOutcome::Unknown, 0));
             assert_eq!(log.scanned().collect::<Vec<u16>>(), [7]);
         }
     }

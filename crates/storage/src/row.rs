@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::ops::Range;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -139,8 +138,6 @@ pub struct TableId(pub u16);
 pub struct Table<R: ?Sized> {
     pub(crate) id: TableId,
     pub(crate) group: u16,
-    /// Whether the group shares a record with the table's other groups, if it has any.
-    pub(crate) shares: bool,
     pub(crate) row: PhantomData<fn(&R)>,
 }
 
@@ -162,35 +159,6 @@ impl<R: ?Sized> Table<R> {
     #[inline]
     pub fn group(self) -> usize {
         usize::from(self.group)
-    }
-
-    /// The number of the group's record among those of a row: see [`Layout::is_unsplit`](crate::Layout::is_unsplit).
-    #[inline]
-    pub fn record(self) -> usize {
-        if self.shares { 0 } else { self.group() }
-    }
-}
-
-impl<R: Row + ?Sized> Table<R> {
-    /// Whether these words of a record, without a mark, are those of the column group alone. A type of known size
-    /// decides by its width: [`row_of`] compares the widths anyway, so a record that is not shared costs nothing.
-    #[inline]
-    fn is_all(self, words: &[u64]) -> bool {
-        let is_sized = size_of::<&R>() == size_of::<usize>();
-        if is_sized { R::ref_from_bytes(words.as_bytes()).is_ok() } else { !self.shares }
-    }
-
-    /// The words of the column group, taken from the words of its record without a mark. `place` is used only if the
-    /// record has other words, too.
-    #[inline]
-    pub fn part(self, words: &[u64], place: impl FnOnce() -> Range<usize>) -> &[u64] {
-        if self.is_all(words) { words } else { &words[place()] }
-    }
-
-    /// Like [`part`](Self::part), to be changed.
-    #[inline]
-    pub fn part_mut(self, words: &mut [u64], place: impl FnOnce() -> Range<usize>) -> &mut [u64] {
-        if self.is_all(words) { words } else { &mut words[place()] }
     }
 }
 

@@ -205,7 +205,7 @@ impl<K: Key> TableBuilder<'_, K> {
         let group = u16::try_from(self.decl.groups.len()).expect("few column groups");
         let words = u32::try_from(words).expect("rows below 32 GiB");
         self.decl.groups.push(GroupDecl { words, is_additive: R::IS_ADDITIVE, indexes: Vec::new() });
-        Table { id: self.id, group, shares: self.decl.is_unsplit, row: PhantomData }
+        Table { id: self.id, group, row: PhantomData }
     }
 
     /// Adds the next secondary index of a column group. All indexes of the group are declared, in the order of

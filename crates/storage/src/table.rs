@@ -388,9 +388,21 @@ impl<S: Shape> TableStore<S> {
 
     /// The place of a group's columns among the words of its record.
     #[inline]
-    pub fn place(&self, group: usize) -> Range<usize> {
+    fn place(&self, group: usize) -> Range<usize> {
         let Range { start, end } = self.groups[group].place;
         start as usize..end as usize
+    }
+
+    /// The words of a column group, taken from the words of its record without a mark.
+    #[inline]
+    pub fn part<'w>(&self, group: usize, words: &'w [u64]) -> &'w [u64] {
+        if self.is_shared { &words[self.place(group)] } else { words }
+    }
+
+    /// Like [`part`](Self::part), to be changed.
+    #[inline]
+    pub fn part_mut<'w>(&self, group: usize, words: &'w mut [u64]) -> &'w mut [u64] {
+        if self.is_shared { &mut words[self.place(group)] } else { words }
     }
 
     /// Whether the table has secondary indexes.
@@ -401,14 +413,23 @@ impl<S: Shape> TableStore<S> {
     /// The secondary keys, by position, of a row with this primary key whose column groups share a record with
     /// these words. They belong to the one group that has secondary indexes.
     pub fn entries(&self, key: AnyKey, words: &[u64]) -> [Option<AnyKey>; 2] {
-        let mut entries = [None; 2];
-        if let Some(group) = (0..self.groups()).find(|&group| self.indexes(group) > 0) {
-            let words = &words[self.place(group)];
-            for (position, entry) in (0..self.indexes(group) as u16).zip(&mut entries) {
-                *entry = Some(self.secondary_key(group as u16, position, key, words));
+        let indexed = (0..self.groups()).find(|&group| self.indexes(group) > 0);
+        indexed.map_or([None; 2], |group| self.secondary_keys(group, key, words))
+    }
+
+    /// The secondary keys, by position, of a row with this primary key, computed from a column group whose record has
+    /// these words.
+    #[inline]
+    pub fn secondary_keys(&self, group: usize, key: AnyKey, words: &[u64]) -> [Option<AnyKey>; 2] {
+        let mut keys = [None; 2];
+        let count = self.indexes(group) as u16;
+        if count > 0 {
+            let words = self.part(group, words);
+            for (position, secondary) in (0..count).zip(&mut keys) {
+                *secondary = Some(self.secondary_key(group as u16, position, key, words));
             }
         }
-        entries
+        keys
     }
 
     /// Whether amounts may be added to the rows of a column group.

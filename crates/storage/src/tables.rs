@@ -13,7 +13,7 @@
 //!     within the record, to those.
 
 use core::marker::PhantomData;
-use core::ops::{ControlFlow, Range};
+use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
 use sync::Latched;
@@ -130,12 +130,6 @@ impl<S: Shape> Tables<S> {
     /// A table, if there is one of this number.
     pub fn find(&self, id: TableId) -> Option<&TableStore<S>> {
         self.stores.get(usize::from(id.0))
-    }
-
-    /// The place of a group's columns among the words of its record, which has other columns, too.
-    #[cold]
-    pub fn place(&self, id: TableId, group: usize) -> Range<usize> {
-        self.get(id).place(group)
     }
 
     /// All tables.

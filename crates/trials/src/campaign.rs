@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use checker::{Answer, Checker, Level, Phenomenon, Verdict};
+use checker::{Answer, Checker, HistoryVerdict, Level, Phenomenon};
 use sim::Schedule;
 use stdx::history::History;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -183,7 +183,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn verdict(&mut self, verdict: &Verdict, replay: impl FnOnce() -> Replay) {
+    fn verdict(&mut self, verdict: &HistoryVerdict, replay: impl FnOnce() -> Replay) {
         self.transactions += verdict.txns as u64;
         self.undecided += u64::from(verdict.answer == Answer::Undecided);
         if verdict.answer == Answer::Violated {
@@ -293,7 +293,7 @@ impl Campaign {
         scheme: &str,
         given: &[(String, String)],
     ) -> Option<Result<Self, engine::setting::SettingError>> {
-        let info = schemes::catalogue::INFO.iter().find(|info| info.name == scheme)?;
+        let info = schemes::catalogue::entry(scheme).map(|entry| &entry.info)?;
         let promise = native::promise_of(scheme, given)?;
         Some(promise.map(|promise| Self { scheme: info.name, given: given.to_vec(), promise, plant: None }))
     }
@@ -498,7 +498,7 @@ impl Campaign {
     /// Returns histories for other checkers to judge, each with a name and the verdict of our checker: the history of
     /// an explored trial and, unless a bug is planted, that of a trial on threads. Only explored trials can have a
     /// planted bug. A trial that does not end has no history.
-    pub fn histories(&self, seed: u64) -> Vec<(&'static str, History, Verdict)> {
+    pub fn histories(&self, seed: u64) -> Vec<(&'static str, History, HistoryVerdict)> {
         let Explored { history, verdict, .. } = self.case(seed).explore();
         let explored = history.zip(verdict).map(|(history, verdict)| ("explored", history, verdict));
         let native = (self.plant.is_none() && explored.is_some()).then(|| self.native(seed, 0));

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use checker::{Answer, Checker, Verdict};
+use checker::{Answer, Checker, HistoryVerdict};
 use schemes_sim::catalogue;
 use sim::{Cause, Explorer, Schedule, Search, Strategy, shrink};
 use stdx::Rng;
@@ -75,7 +75,7 @@ pub struct Explored {
     /// The history of all sessions; `None` if the trial did not end well.
     pub history: Option<History>,
     /// The checker's verdict on the history.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<HistoryVerdict>,
     /// Any other failure: a panic, a deadlock, a livelock, a torn row.
     pub failure: Option<String>,
     /// The kind of endless trial, if the trial did not end.
@@ -201,8 +201,7 @@ impl Shape {
 
 /// Returns the names of a scheme's settings.
 fn settings_of(scheme: &str) -> impl Iterator<Item = &'static str> {
-    let at = catalogue::INFO.iter().position(|info| info.name == scheme);
-    at.into_iter().flat_map(|at| catalogue::SETTINGS[at]).map(|setting| setting.name)
+    catalogue::entry(scheme).into_iter().flat_map(|entry| entry.settings).map(|setting| setting.name)
 }
 
 impl Case<'_> {

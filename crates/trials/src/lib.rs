@@ -28,7 +28,7 @@ mod watch;
 pub use campaign::{Budget, Campaign, Limit, Monitor, Replay, Report, Step, Violation, name_of};
 pub use case::{Case, Explored, Subject};
 pub use checker::{Form, Notation, export};
-pub use plants::{Plant, find as find_plant, of_scheme as plants_of};
+pub use plants::{Plant, Planted, find as find_plant, of_scheme as plants_of};
 pub use searches::{Program, SEARCHES};
 pub use sim::Schedule;
 pub use watch::{Patience, Progress, Stuck, Watched, watched};

@@ -46,8 +46,9 @@ impl Visit for Play<'_> {
         // column group.
         let own: Vec<_> = self.given.iter().filter(|(name, _)| !levers::is_lever(name)).cloned().collect();
         let values = Values::new(S::SETTINGS, &own).expect("legal settings");
-        let subject =
-            Subject { scheme: S::INFO.name, level: S::isolation(&values), is_standard: own.is_empty() };
+        let entry = catalogue::entry(S::INFO.name).filter(|_| own.is_empty());
+        let outcomes = entry.map_or(&[][..], |entry| entry.outcomes);
+        let subject = Subject { scheme: S::INFO.name, level: S::isolation(&values), outcomes };
         let mut stuck = 0;
         for (name, text) in SCRIPTS {
             let script = Script::parse(name, text).expect("the scripts that come along are well-formed");

@@ -296,6 +296,30 @@ pub static SEARCHES: &[Program] = &[
         ]],
     },
     Program {
+        name: "a_key_is_inserted_where_another_was_rolled_back",
+        says: "scans a range and inserts into it, while another does the same under a key that a third has inserted \
+               and taken back since the scans",
+        preemptions: 1,
+        rows: &[Rows(Ordered, at(9), 1)],
+        acts: &[&[
+            &[txn(&[scan(0, 8), Insert(Ordered, at(6), 1)]).waiting_after(0, 1)],
+            &[txn(&[scan(0, 8), Insert(Ordered, at(5), 2)]).waiting_after(0, 1)],
+            &[txn(&[Insert(Ordered, at(5), 3)]).rolling_back()],
+        ]],
+    },
+    Program {
+        name: "a_label_is_given_where_another_was_rolled_back",
+        says: "scans a label and updates a row, while another reads that row and gives a row the label, which a third \
+               has given it and taken back since the scan",
+        preemptions: 1,
+        rows: &[Rows(Points, A, 1), Rows(Labelled, A, 1)],
+        acts: &[&[
+            &[txn(&[ScanBy(0, 3, 3, Forward, u64::MAX), Update(Points, A, 1)]).waiting_after(0, 1)],
+            &[txn(&[Read(Points, A), Replace(Labelled, A, 3)]).waiting_after(0, 1)],
+            &[txn(&[Replace(Labelled, A, 3)]).rolling_back()],
+        ]],
+    },
+    Program {
         name: "an_insert_finds_a_row_and_changes_it",
         says: "reads a column group twice, while another finds the row when it inserts the key, and overwrites the \
                group because a third has told it to",

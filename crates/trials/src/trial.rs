@@ -1,6 +1,6 @@
 //! One trial: a run of the mix under a scheme, over either build of the engine, and its history.
 
-use checker::{Answer, Checker, Level, Verdict};
+use checker::{Answer, Checker, HistoryVerdict, Level};
 use stdx::history::History;
 use sync::Arc;
 
@@ -38,7 +38,7 @@ pub(crate) struct Tried {
 
 impl Tried {
     /// Judges the history by all that the scheme promises.
-    pub(crate) fn judge(&self, checker: &mut Checker) -> Verdict {
+    pub(crate) fn judge(&self, checker: &mut Checker) -> HistoryVerdict {
         let mut verdict = checker.check(&self.history, self.promise);
         let is_right = self.has_serial_stamps && verdict.answer != Answer::Violated;
         if let Some(anomaly) = is_right.then(|| checker::out_of_order(&self.history)).flatten() {
@@ -234,7 +234,7 @@ pub(crate) mod native {
 
     /// Whether a scheme admits only one worker.
     pub(crate) fn admits_one(scheme: &str) -> bool {
-        catalogue::INFO.iter().any(|info| info.name == scheme && info.workers == Admits::One)
+        catalogue::infos().any(|info| info.name == scheme && info.workers == Admits::One)
     }
 }
 

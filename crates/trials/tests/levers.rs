@@ -16,7 +16,7 @@ const FEW: Budget = Budget {
 #[test]
 fn every_scheme_keeps_its_promise_whatever_the_levers() {
     let given = ["run.splitting", "run.read_for_update"].map(|name| (name.to_owned(), "off".to_owned()));
-    for info in catalogue::INFO.iter().filter(|info| info.workers == Admits::Any) {
+    for info in catalogue::infos().filter(|info| info.workers == Admits::Any) {
         let campaign = Campaign::new(info.name, &given).expect("a scheme").expect("legal settings");
         let report = campaign.run(&FEW, &Monitor::default());
         assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);

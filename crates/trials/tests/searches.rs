@@ -1,7 +1,7 @@
 //! Searches of all programs: under every scheme without a bug, and with bugs that random trials find late or never.
 
 use engine::{Admits, Scheme};
-use schemes::catalogue::{self, INFO, Visit};
+use schemes::catalogue::{self, Visit};
 use trials::{Budget, Campaign, Limit, Monitor, Replay, Report, SEARCHES, Subject, find_plant};
 
 /// Searches only, on one thread, so that it is always the same program that finds a violation first.
@@ -30,7 +30,7 @@ impl Visit for Waits {
 
 #[test]
 fn every_scheme_keeps_its_promise_under_all_schedules_of_all_programs() {
-    for info in INFO.iter().filter(|info| info.workers == Admits::Any) {
+    for info in catalogue::infos().filter(|info| info.workers == Admits::Any) {
         let report = search(info.name, None);
         assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);
         assert_eq!(report.undecided, 0, "{}", info.name);

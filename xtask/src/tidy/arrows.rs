@@ -12,7 +12,8 @@ const ARROWS: &[(&str, &str)] = &[
     ("sync", "stdx"),
     ("storage", "stdx sync"),
     ("engine", "stdx sync storage"),
-    ("schemes", "stdx sync storage engine"),
+    ("parts", "stdx sync storage engine"),
+    ("schemes", "stdx sync storage engine parts"),
     ("workloads", "stdx sync engine"),
     ("checker", "stdx"),
     ("proof", "stdx sync storage engine"),
@@ -41,8 +42,9 @@ const ARROWS_OF_TESTS: &[(&str, &str)] = &[
     // A workload is tested over a small store of its own, which keeps rows in the layout of
     // `storage`.
     ("workloads", "storage"),
-    // Tools that explore schemes are tested on all of them.
+    // Tools that explore schemes are tested on all of them, and schemes play the scripts.
     ("proof", "schemes"),
+    ("schemes", "proof"),
     // The cost of the log is measured under a scheme, with the mix of a workload.
     ("durability", "schemes workloads"),
 ];

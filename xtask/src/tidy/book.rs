@@ -149,16 +149,15 @@ pub(super) fn anchors_are_closed(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// Returns the names of the schemes in the catalogue, which are the names of their files. The lines are such as
-/// `crate::optimistic::silo::Silo,`.
+/// Returns the names of the schemes in the catalogue, which are the names of their folders. The lines are such as
+/// `optimistic::silo::Silo,`.
 fn catalogued(catalogue: &Source) -> BTreeSet<&str> {
-    let paths = catalogue.lines.iter().filter_map(|line| line.code.trim().strip_prefix("crate::"));
-    paths
-        .filter_map(|path| match path.trim_end_matches(',').split("::").collect::<Vec<_>>()[..] {
-            [_, name, _] => Some(name),
-            _ => None,
-        })
-        .collect()
+    let list = catalogue.lines.iter().map(|line| line.code.trim()).skip_while(|line| *line != "catalogue! {");
+    list.filter_map(|path| match path.trim_end_matches(',').split("::").collect::<Vec<_>>()[..] {
+        [_, name, _] => Some(name),
+        _ => None,
+    })
+    .collect()
 }
 
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
@@ -243,7 +242,7 @@ mod tests {
 
     const LISTED: (&str, &str) = (
         CATALOGUE,
-        "//! The catalogue.\nmacro_rules! catalogue {}\ncatalogue! {\n    crate::optimistic::silo::Silo,\n}\n",
+        "//! The catalogue.\nmacro_rules! catalogue {}\ncatalogue! {\n    optimistic::silo::Silo,\n}\n",
     );
 
     fn chapter() -> String {

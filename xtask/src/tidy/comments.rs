@@ -157,7 +157,7 @@ mod tests {
     use crate::tidy::{Rule, found};
 
     fn check(rule: Rule, text: &str) -> usize {
-        found(rule, &[("crates/schemes/src/optimistic/silo.rs", text)]).len()
+        found(rule, &[("crates/schemes/src/optimistic/silo/mod.rs", text)]).len()
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::house::{House, Outcome};
+use crate::house::{Checked, House};
 use source::Source;
 
 /// The path of the catalogue, which lists all schemes.
@@ -42,13 +42,15 @@ const RULES: &[Rule] = &[
     comments::orderings_are_explained,
     modules::files_are_reachable,
     modules::schemes_are_catalogued,
+    modules::schemes_are_tested,
+    modules::parts_have_two_users,
     shape::files_are_short,
     shape::lines_fit_and_are_ascii,
     shape::lints_are_lifted_with_reasons,
 ];
 
 /// Checks the tree and prints the findings.
-pub(crate) fn run(house: &House) -> Outcome {
+pub(crate) fn run(house: &House) -> Checked {
     let tree = Tree::read(&house.root)?;
     let findings = tree.check(RULES);
     for finding in &findings {
@@ -91,7 +93,7 @@ impl Tree {
         Ok(tree)
     }
 
-    fn read_folder(&mut self, folder: &Path, path: &str) -> Outcome {
+    fn read_folder(&mut self, folder: &Path, path: &str) -> Checked {
         let cannot = |e: std::io::Error| format!("cannot read {}: {e}", folder.display());
         for entry in fs::read_dir(folder).map_err(cannot)? {
             let entry = entry.map_err(cannot)?;
@@ -145,12 +147,12 @@ impl Tree {
         findings.0.into_iter().map(show).collect()
     }
 
-    /// Returns the files of one-file schemes: path, family and name.
+    /// Returns the main files of the schemes, each in the folder of its scheme: path, family and name.
     fn schemes(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.sources.keys().filter_map(|path| {
-            let (family, name) = path.strip_prefix("crates/schemes/src/")?.split_once('/')?;
-            let name = name.strip_suffix(".rs")?;
-            (name != "mod" && !name.contains('/')).then_some((path.as_str(), family, name))
+            let (family, file) = path.strip_prefix("crates/schemes/src/")?.split_once('/')?;
+            let (name, "mod.rs") = file.split_once('/')? else { return None };
+            (!["frames", "tests"].contains(&family)).then_some((path.as_str(), family, name))
         })
     }
 }

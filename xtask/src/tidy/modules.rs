@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
 
+use super::bans::imports;
 use super::source::{Attribute, Source};
 use super::{CATALOGUE, Findings, Tree, folder_of, join};
 
@@ -35,6 +36,97 @@ pub(super) fn schemes_are_catalogued(tree: &Tree, findings: &mut Findings) {
             );
         }
     }
+}
+
+/// Reports a scheme without an entry, or whose tests do not hold it to its promises.
+pub(super) fn schemes_are_tested(tree: &Tree, findings: &mut Findings) {
+    for (path, _, name) in tree.schemes() {
+        let folder = folder_of(path);
+        if !tree.sources.contains_key(&join(folder, "entry.rs")) {
+            findings.add(path, 0, format!("`{name}` has no entry: write `entry.rs` in its folder"));
+        }
+        let is_tested = ["tests.rs", "claims.rs"].into_iter().any(|file| {
+            let source = tree.sources.get(&join(folder, file));
+            source.is_some_and(|file| file.lines.iter().any(|line| line.code.contains("conformance!(")))
+        });
+        if !is_tested {
+            let says = "write `crate::tests::conformance!(..)` in `tests.rs` in its folder";
+            findings.add(path, 0, format!("`{name}` is not held to its promises: {says}"));
+        }
+    }
+}
+
+/// The folder of the parts.
+const PARTS: &str = "crates/parts/src/";
+
+/// Reports a part that one scheme uses, or none, counting the uses by way of other parts and of frames.
+pub(super) fn parts_have_two_users(tree: &Tree, findings: &mut Findings) {
+    let Some(root) = tree.sources.get("crates/parts/src/lib.rs") else { return };
+    // The module of each name that the crate exports.
+    let exported: BTreeMap<String, String> = imports(root)
+        .into_iter()
+        .filter_map(|(_, path)| {
+            let (module, name) = path.split_once("::")?;
+            Some((name.to_owned(), module.to_owned()))
+        })
+        .collect();
+    // The parts and frames that each part, frame and scheme names.
+    let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, source) in &tree.sources {
+        let Some(unit) = unit(path) else { continue };
+        let is_part = path.starts_with(PARTS);
+        let family = unit.split_once('/').map(|(family, _)| family.to_owned());
+        let used = imports(source).into_iter().filter(|(line, _)| *line <= source.tests_at);
+        let used = used.filter_map(|(_, path)| {
+            let (from, rest) = path.split_once("::")?;
+            let (first, after) = rest.split_once("::").unwrap_or((rest, ""));
+            let part = || exported.get(first).map_or(first, String::as_str).to_owned();
+            match (from, &family) {
+                ("parts", _) => Some(part()),
+                ("crate" | "super", None) if is_part => Some(part()),
+                ("crate", _) if first == "frames" => Some(format!("frames/{}", after.split("::").next()?)),
+                // Another scheme of the family, as a frame.
+                ("super", Some(family)) => Some(format!("{family}/{first}")),
+                _ => None,
+            }
+        });
+        named.entry(unit).or_default().extend(used);
+    }
+    let schemes: Vec<BTreeSet<&str>> =
+        tree.schemes().map(|(_, family, name)| reached(&named, &format!("{family}/{name}"))).collect();
+    for part in named.keys().filter(|unit| !unit.contains('/') && !["lib", "plants"].contains(&unit.as_str()))
+    {
+        let users = schemes.iter().filter(|reached| reached.contains(part.as_str())).count();
+        if users < 2 {
+            let says = format!("{users} schemes use `{part}`: a part of one scheme stands in its folder");
+            findings.add(&format!("{PARTS}{part}.rs"), 0, says);
+        }
+    }
+}
+
+/// Returns the part, `frames/FRAME` or `FAMILY/SCHEME` to which a file belongs.
+fn unit(path: &str) -> Option<String> {
+    if let Some(file) = path.strip_prefix(PARTS) {
+        return Some(file.split('/').next()?.trim_end_matches(".rs").to_owned());
+    }
+    let mut folders = path.strip_prefix("crates/schemes/src/")?.split('/');
+    match (folders.next(), folders.next(), folders.next()) {
+        (Some("tests"), ..) => None,
+        (Some(family), Some(name), Some(_)) => Some(format!("{family}/{name}")),
+        _ => None,
+    }
+}
+
+/// Returns all that a unit names, and all that these name in turn.
+fn reached<'t>(named: &'t BTreeMap<String, BTreeSet<String>>, unit: &str) -> BTreeSet<&'t str> {
+    let mut reached = BTreeSet::new();
+    let mut open: Vec<&str> = named.get(unit).into_iter().flatten().map(String::as_str).collect();
+    while let Some(next) = open.pop() {
+        if reached.insert(next) {
+            open.extend(named.get(next).into_iter().flatten().map(String::as_str));
+        }
+    }
+    reached
 }
 
 /// Returns the roots of a manifest's targets, explicit or found by cargo's own rules.
@@ -157,8 +249,32 @@ mod tests {
     }
 
     #[test]
+    fn a_scheme_without_an_entry_or_without_tests_is_caught() {
+        let scheme = ("crates/schemes/src/optimistic/silo/mod.rs", "");
+        let entry = ("crates/schemes/src/optimistic/silo/entry.rs", "");
+        let tests = ("crates/schemes/src/optimistic/silo/tests.rs", "crate::tests::conformance!(ENTRY);\n");
+        assert_eq!(found(schemes_are_tested, &[scheme, entry, tests]).len(), 0);
+        assert_eq!(found(schemes_are_tested, &[scheme, tests]).len(), 1);
+        assert_eq!(found(schemes_are_tested, &[scheme, entry, (tests.0, "")]).len(), 1);
+    }
+
+    #[test]
+    fn a_part_of_one_scheme_is_caught() {
+        let root = ("crates/parts/src/lib.rs", "mod a;\npub mod b;\npub use a::{First, Second};\n");
+        let a = ("crates/parts/src/a.rs", "use super::b::Other;\n");
+        let b = ("crates/parts/src/b.rs", "");
+        let frame = ("crates/schemes/src/frames/two_phase/mod.rs", "use parts::First;\n");
+        let one = ("crates/schemes/src/locking/no_wait/mod.rs", "use crate::frames::two_phase::TwoPhase;\n");
+        let other = |code| ("crates/schemes/src/optimistic/silo/mod.rs", code);
+        let check = |code| found(parts_have_two_users, &[root, a, b, frame, one, other(code)]).len();
+        assert_eq!(check("use parts::Second;\n"), 0, "and `b` by way of `a`");
+        assert_eq!(check("use parts::b::Other;\n"), 1, "`a`");
+        assert_eq!(check(""), 2);
+    }
+
+    #[test]
     fn a_scheme_outside_the_catalogue_is_caught() {
-        let scheme = ("crates/schemes/src/optimistic/silo.rs", "");
+        let scheme = ("crates/schemes/src/optimistic/silo/mod.rs", "");
         let check = |catalogue| found(schemes_are_catalogued, &[scheme, (CATALOGUE, catalogue)]).len();
         assert_eq!(check("catalogue! { optimistic::silo::Silo }"), 0);
         assert_eq!(check("// optimistic::silo::Silo"), 1);

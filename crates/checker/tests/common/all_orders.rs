@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use checker::Level;
-use stdx::history::{Attempt, History, Key, Log, Op, Outcome, Version};
+use stdx::history::{Attempt, AttemptOutcome, History, Key, Log, Op, Version};
 
 /// An owned key for the oracle.
 type Named = (u16, Vec<u64>);
@@ -26,13 +26,13 @@ struct Needs {
 pub(crate) fn holds(history: &History, level: Level) -> bool {
     let attempts: Vec<Attempt<'_>> = history.logs().iter().flat_map(Log::attempts).collect();
     let has_installed = |attempt: &Attempt<'_>| attempt.ops().any(|op| matches!(op, Op::Install { .. }));
-    if attempts.iter().any(|attempt| attempt.outcome == Outcome::Aborted && has_installed(attempt)) {
+    if attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Aborted && has_installed(attempt)) {
         return false;
     }
     let counts = |attempt: &&Attempt<'_>| match attempt.outcome {
-        Outcome::Committed(_) => true,
-        Outcome::Aborted => false,
-        Outcome::Unknown => has_installed(attempt),
+        AttemptOutcome::Committed(_) => true,
+        AttemptOutcome::Aborted => false,
+        AttemptOutcome::Unknown => has_installed(attempt),
     };
     let attempts: Vec<Attempt<'_>> = attempts.iter().filter(counts).copied().collect();
     let first = first_state(&attempts);

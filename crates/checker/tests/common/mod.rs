@@ -1,6 +1,6 @@
 //! Helpers of the checker's tests: histories that are put together operation by operation.
 
-use stdx::history::{History, Key, Log, Outcome, Version};
+use stdx::history::{AttemptOutcome, History, Key, Log, Version};
 
 /// An operation of such a history.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Script {
     pub(crate) session: u32,
     pub(crate) invoked: u64,
     pub(crate) responded: u64,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: AttemptOutcome,
     pub(crate) acts: Vec<Act>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn history(scripts: &[Script]) -> History {
         for script in scripts.iter().filter(|script| script.session == session) {
             log.begin(script.invoked);
             script.acts.iter().for_each(|act| write(&mut log, act));
-            if script.outcome != Outcome::Unknown {
+            if script.outcome != AttemptOutcome::Unknown {
                 log.end(script.outcome, script.responded);
             }
         }

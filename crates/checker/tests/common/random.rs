@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use stdx::Rng;
-use stdx::history::{Outcome, TxnId, Version};
+use stdx::history::{AttemptOutcome, TxnId, Version};
 
 use super::common::{Act, Place, Script};
 
@@ -143,7 +143,7 @@ pub(crate) fn scripts(rng: &mut Rng, txns_max: u64) -> Vec<Script> {
         let state = running.commit();
         let acts = running.acts;
         states.push(state);
-        let outcome = Outcome::Committed(if are_stamps_true { moment } else { rng.below(100) });
+        let outcome = AttemptOutcome::Committed(if are_stamps_true { moment } else { rng.below(100) });
         scripts.push(Script { session, invoked, responded, outcome, acts });
     }
     for _ in 0..rng.below(3) {
@@ -158,8 +158,9 @@ fn falsify(rng: &mut Rng, scripts: &mut [Script], states: &[BTreeMap<Place, Vers
     if rng.below(8) == 0 {
         let is_last = scripts[which + 1..].iter().all(|other| other.session != scripts[which].session);
         let script = &mut scripts[which];
-        script.outcome = if rng.below(2) == 0 || !is_last { Outcome::Aborted } else { Outcome::Unknown };
-        if script.outcome == Outcome::Aborted && rng.below(4) > 0 {
+        script.outcome =
+            if rng.below(2) == 0 || !is_last { AttemptOutcome::Aborted } else { AttemptOutcome::Unknown };
+        if script.outcome == AttemptOutcome::Aborted && rng.below(4) > 0 {
             script.acts.retain(|act| !matches!(act, Act::Install { .. }));
         }
         return;

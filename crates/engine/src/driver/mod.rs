@@ -19,8 +19,9 @@ use sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sync::{Padded, clock, waiter, workers};
 
 use crate::meter::{Meter, Phase};
-use crate::program::Procedures;
-use crate::{Abort, Call, Database, Homes, Ledger, Observe, Program, Scheme, Session, TxnType, Workload};
+use crate::{
+    Abort, Call, Database, Homes, Ledger, Observe, Procedures, Program, Scheme, Session, TxnType, Workload,
+};
 
 pub use arrivals::Arrived;
 pub use batched::Batched;
@@ -288,7 +289,7 @@ impl Tally {
 
 /// The results of a run.
 #[derive(Debug)]
-pub struct Outcome<L> {
+pub struct RunOutcome<L> {
     /// By type of transaction, all workers together.
     pub types: Vec<TypeTally>,
     /// Statistics of open-loop arrivals: offered, skipped.
@@ -307,15 +308,12 @@ pub struct Outcome<L> {
     pub ledgers: Vec<L>,
 }
 
-/// The outcome of a program.
-type Counted = Outcome<Ledger>;
-
-impl Counted {
+impl RunOutcome<Ledger> {
     /// The same with the ledgers of a workload.
-    fn typed<W: Workload>(self) -> Outcome<W::Ledger> {
+    fn typed<W: Workload>(self) -> RunOutcome<W::Ledger> {
         let ledgers = self.ledgers.into_iter().map(Ledger::into_inner::<W>).collect();
         let Self { types, arrived, turns, series, phase_ticks, measured_ns, cpu_share, .. } = self;
-        Outcome { types, arrived, turns, series, phase_ticks, measured_ns, cpu_share, ledgers }
+        RunOutcome { types, arrived, turns, series, phase_ticks, measured_ns, cpu_share, ledgers }
     }
 }
 
@@ -400,7 +398,7 @@ pub fn run<S: Scheme, W: Workload>(
     workload: &W,
     job: &Job,
     control: &Control,
-) -> Outcome<W::Ledger> {
+) -> RunOutcome<W::Ledger> {
     observe(db, workload, job, control, &())
 }
 
@@ -414,18 +412,21 @@ pub fn observe<S: Scheme, W: Workload, V: Observe>(
     job: &Job,
     control: &Control,
     observe: &V,
-) -> Outcome<W::Ledger> {
+) -> RunOutcome<W::Ledger> {
     drive(db, &Procedures(workload), job, control, observe).typed::<W>()
 }
 
-/// The same of a program.
-fn drive<S: Scheme, V: Observe>(
+/// Like [`observe`], of a program whose workload is not known.
+///
+/// # Panics
+/// As [`observe`].
+pub fn drive<S: Scheme, V: Observe>(
     db: &Database<S>,
     program: &dyn Program<S, V::Observer, V::Sink>,
     job: &Job,
     control: &Control,
     observe: &V,
-) -> Counted {
+) -> RunOutcome<Ledger> {
     assert!(job.workers > 0 && job.clients >= job.workers, "each worker has a client");
     clock::ticks_to_ns(0); // Calibrates the clock before anything is measured.
     assert_eq!(S::Driver::refuses(job), None, "a job is refused before it is run");
@@ -450,8 +451,8 @@ enum Ended {
     Worker((Tally, Ledger)),
 }
 
-fn summarize(ended: Vec<Ended>, types: usize) -> Counted {
-    let mut outcome = Outcome {
+fn summarize(ended: Vec<Ended>, types: usize) -> RunOutcome<Ledger> {
+    let mut outcome = RunOutcome {
         types: vec![TypeTally::default(); types],
         arrived: Arrived::default(),
         turns: [0; 2],

@@ -109,7 +109,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         match with_width!(to, |key| self.enter(index, key, row))? {
             Placed::Added => self.session.moves.get_mut(nth).entered.push(to),
             // Entries of other attempts, or left behind by them, stay while this attempt is in flight.
-            Placed::Exists(found) if found.is(row) => {}
+            Placed::Exists(found) if found.is(row) => {
+                self.session.db.scheme().reusing(&mut self.session.txn);
+            }
             // The entry of a row that is on its way out of the indexes.
             Placed::Exists(_) => return Err(Abort::WriteConflict),
         }

@@ -13,8 +13,8 @@ use storage::{AnyKey, IndexedKey, NewRow, Placed, RowRef, Slot, TableId, Which};
 use super::with_width;
 use super::words::Scan;
 use crate::database::Unwatched;
-use crate::parts::{AccessSet, Position, SortedList};
 use crate::{Abort, Direction, Observer, Scheme, Sink};
+use crate::{AccessSet, Position, SortedList};
 
 /// A key's place among all keys of all indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,8 +4,8 @@
 use storage::RowRef;
 
 use super::Unlink;
+use crate::AccessSet;
 use crate::Scheme;
-use crate::parts::AccessSet;
 
 /// The rows of an attempt that it added, or those that it deletes.
 #[derive(Debug)]

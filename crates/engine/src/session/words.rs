@@ -4,17 +4,17 @@
 use core::ops::{Bound, ControlFlow, Range};
 
 use storage::{
-    AnyKey, Home, IndexRef, IndexedKey, LeafRef, Lookup, OrderedKey, Placed, RecordRef, RowRef, TableId,
-    TableStore, Tables, Walker, Watcher, Which, accumulate,
+    Home, IndexRef, IndexedKey, LeafRef, Lookup, OrderedKey, Placed, RecordRef, RowRef, TableId, TableStore,
+    Tables, Walker, Watcher, Which, accumulate,
 };
 use sync::plant::is_planted;
 
 use super::moving::changed;
 use super::touches::{range, spot};
 use super::{Attempt, Place, Session, Unlink, installs, with_width};
+use crate::Position;
 use crate::meter::Phase;
 use crate::observer::{Facet, mark_of, row_words, row_words_mut, set_mark};
-use crate::parts::Position;
 use crate::{Abort, Direction, Observer, Scheme, Sink, Touch, Write, plants};
 
 /// The homes of the rows of a key range, given by the homes of its bounds.
@@ -162,7 +162,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             session.observer.read(facet(row.table(), target.group), key, words.map(mark_of));
         }
         session.meter.switch(Phase::Useful);
-        Ok(words.map(|words| part(row.table(), target.number(), row_words::<O>(words))))
+        Ok(words.map(|words| row.table().part(target.number(), row_words::<O>(words))))
     }
 
     /// Writes a row: the words of the column group, to be changed, `None` when the key is not there. Not for a group
@@ -176,7 +176,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         how: Write,
     ) -> Result<Option<&mut [u64]>, Abort> {
         let Some((row, words)) = self.write_record(target, home, key, how)? else { return Ok(None) };
-        Ok(Some(part_mut(row.table(), target.number(), words)))
+        Ok(Some(row.table().part_mut(target.number(), words)))
     }
 
     /// Writes a row's record: the row, and the words to write without the mark.
@@ -222,9 +222,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             return Ok(false);
         };
         let (store, primary) = (row.table(), key.any());
-        let before = entries(store, target.group, primary, words);
-        change(part_mut(store, target.number(), words));
-        let after = entries(store, target.group, primary, words);
+        let before = store.secondary_keys(target.number(), primary, words);
+        change(store.part_mut(target.number(), words));
+        let after = store.secondary_keys(target.number(), primary, words);
         if O::MARKS {
             let record = row.record(target.number()).id();
             if store.indexes(target.number()) == 0 && store.is_shared() {
@@ -340,7 +340,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
                 session.observer.read(facet(store, target.group), key, words.map(mark_of));
             }
             let Some(words) = words else { return Ok(false) };
-            had = entries(store, target.group, key.any(), row_words::<O>(words));
+            had = store.secondary_keys(target.number(), key.any(), row_words::<O>(words));
             for (position, secondary) in had.into_iter().enumerate() {
                 let which = Which::Secondary { group: target.group, position: position as u16 };
                 unlink.secondary[position] = secondary.map(|key| (which, key));
@@ -514,37 +514,6 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     }
 }
 
-/// The words of a column group, of those of its record.
-#[inline]
-fn part<'w, S: Scheme>(store: &TableStore<S>, group: usize, words: &'w [u64]) -> &'w [u64] {
-    if store.is_shared() { &words[store.place(group)] } else { words }
-}
-
-/// The same, to be changed.
-#[inline]
-fn part_mut<'w, S: Scheme>(store: &TableStore<S>, group: usize, words: &'w mut [u64]) -> &'w mut [u64] {
-    if store.is_shared() { &mut words[store.place(group)] } else { words }
-}
-
-/// The secondary keys, by position, that are computed from a column group of a row whose record has these words.
-#[inline]
-fn entries<S: Scheme>(
-    store: &TableStore<S>,
-    group: u16,
-    primary: AnyKey,
-    words: &[u64],
-) -> [Option<AnyKey>; 2] {
-    let mut keys = [None; 2];
-    let count = store.indexes(usize::from(group)) as u16;
-    if count > 0 {
-        let words = part(store, usize::from(group), words);
-        for (position, key) in (0..count).zip(&mut keys) {
-            *key = Some(store.secondary_key(group, position, primary, words));
-        }
-    }
-    keys
-}
-
 /// The name of a column group's rows in a history.
 #[inline]
 fn facet<S: Scheme>(store: &TableStore<S>, group: u16) -> Facet {
@@ -648,9 +617,12 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O,
             self.may_adopt = true;
         }
         if let Some(words) = words {
-            part_mut(store, number, row_words_mut::<O>(words)).copy_from_slice(value);
+            store.part_mut(number, row_words_mut::<O>(words)).copy_from_slice(value);
             if O::MARKS && !is_shared && store.lookup() != Lookup::Heap {
                 stamp(&mut session.observer, || facet(store, group), self.key, record.id(), words);
+            }
+            if !self.is_added {
+                session.db.scheme().reusing(&mut session.txn);
             }
         }
         session.meter.switch(Phase::Useful);
@@ -781,7 +753,7 @@ where
         let mut flow = ControlFlow::Continue(());
         if let Some(words) = words
             && let Some(seen) =
-                (self.see)(key, part(row.table(), usize::from(self.group), row_words::<O>(words)))
+                (self.see)(key, row.table().part(usize::from(self.group), row_words::<O>(words)))
         {
             if O::MARKS {
                 session.observer.row(key, mark_of(words));

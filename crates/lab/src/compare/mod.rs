@@ -94,14 +94,14 @@ pub struct Cell {
     /// The runs of the first and the second set.
     pub sides: [Side; 2],
     /// The comparison of the second set with the first.
-    pub outcome: Outcome,
+    pub outcome: CellOutcome,
     /// The reasons why a gate fails at this cell.
     pub faults: Vec<Fault>,
 }
 
 /// The comparison of one cell.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum CellOutcome {
     /// Both sides have results.
     Compared(Box<Ratio>),
     /// A side has runs but no result, or nothing was committed on either side.
@@ -201,11 +201,11 @@ impl Cell {
         let [a, b] = &sides;
         let has_commits = |side: &Side| side.silent < side.results();
         let outcome = if a.runs == 0 || b.runs == 0 {
-            Outcome::Lost
+            CellOutcome::Lost
         } else if a.results() == 0 || b.results() == 0 || !(has_commits(a) || has_commits(b)) {
-            Outcome::Failed
+            CellOutcome::Failed
         } else {
-            Outcome::Compared(Box::new(Ratio::new(a, b, margin)?))
+            CellOutcome::Compared(Box::new(Ratio::new(a, b, margin)?))
         };
         let mut cell = Self { label, sides, outcome, faults: Vec::new() };
         cell.faults = Fault::ALL.into_iter().filter(|fault| cell.has(*fault)).collect();
@@ -214,21 +214,21 @@ impl Cell {
 
     /// Returns the comparison of the second side with the first; `None` unless both sides have results.
     pub fn ratio(&self) -> Option<&Ratio> {
-        if let Outcome::Compared(ratio) = &self.outcome { Some(ratio) } else { None }
+        if let CellOutcome::Compared(ratio) = &self.outcome { Some(ratio) } else { None }
     }
 
     fn ratio_mut(&mut self) -> Option<&mut Ratio> {
-        if let Outcome::Compared(ratio) = &mut self.outcome { Some(ratio) } else { None }
+        if let CellOutcome::Compared(ratio) = &mut self.outcome { Some(ratio) } else { None }
     }
 
     fn has(&self, fault: Fault) -> bool {
         let [a, b] = &self.sides;
-        let is_lost = matches!(self.outcome, Outcome::Lost);
+        let is_lost = matches!(self.outcome, CellOutcome::Lost);
         match fault {
             Fault::Slower => self.ratio().is_some_and(|ratio| ratio.verdict == Verdict::Slower),
             Fault::Undecided => self.ratio().is_some_and(|ratio| !ratio.is_decided()),
             // A failed check on the first side only is no fault: the second side may have fixed the defect.
-            Fault::Failed => matches!(self.outcome, Outcome::Failed) || b.failed > 0,
+            Fault::Failed => matches!(self.outcome, CellOutcome::Failed) || b.failed > 0,
             Fault::Lost => is_lost,
             Fault::Machines => !is_lost && a.machines != b.machines,
             Fault::Builds => a.builds.len() > 1 || b.builds.len() > 1,

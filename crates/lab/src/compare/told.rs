@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stats::{Comparison, Verdict};
 
-use super::{Cell, Compared, Fault, Needs, Outcome, Ratio, Side};
+use super::{Cell, CellOutcome, Compared, Fault, Needs, Ratio, Side};
 use crate::json::SCHEMA;
 use crate::speed::Basis;
 use crate::sweep::{CONFIDENCE, verdict_name};
@@ -158,12 +158,12 @@ impl Cell {
     /// Returns the verdict's name in results.
     fn verdict(&self) -> &'static str {
         match &self.outcome {
-            Outcome::Lost => "lost",
-            Outcome::Failed => "failed",
-            Outcome::Compared(ratio) if ratio.verdict == Verdict::Unclear && ratio.is_not_slower => {
+            CellOutcome::Lost => "lost",
+            CellOutcome::Failed => "failed",
+            CellOutcome::Compared(ratio) if ratio.verdict == Verdict::Unclear && ratio.is_not_slower => {
                 "not_slower"
             }
-            Outcome::Compared(ratio) => verdict_name(ratio.verdict),
+            CellOutcome::Compared(ratio) => verdict_name(ratio.verdict),
         }
     }
 
@@ -180,11 +180,11 @@ impl Cell {
         let label = &self.label;
         let mut notes = Vec::new();
         match &self.outcome {
-            Outcome::Lost => {
+            CellOutcome::Lost => {
                 let only = SIDES[usize::from(self.sides[0].runs == 0)];
                 notes.push(format!("LOST: {label}: only the {only} side has runs of it"));
             }
-            Outcome::Failed => {
+            CellOutcome::Failed => {
                 let (side, name) = if self.sides[1].results() == 0 { (1, SIDES[1]) } else { (0, SIDES[0]) };
                 let says = if self.sides[side].results() > 0 {
                     "nothing was committed on either side".to_owned()
@@ -193,7 +193,7 @@ impl Cell {
                 };
                 notes.push(format!("FAILED: {label}: {says}, so nothing is compared"));
             }
-            Outcome::Compared(ratio) => notes.extend(ratio.notes(label, margin)),
+            CellOutcome::Compared(ratio) => notes.extend(ratio.notes(label, margin)),
         }
         for (side, name) in self.sides.iter().zip(SIDES) {
             notes.extend(

@@ -39,9 +39,11 @@ const TESTED: u64 = 8;
 /// The first repetition number of these tests, so that their requests differ from those of the selection.
 const FRESH: u64 = 1 << 31;
 
-/// The possible changes: a description, the setting, and its changed value. A change is left out if the run has this
-/// value already, or if the setting belongs to another workload or to another scheme.
-const CHANGES: &[(&str, &str, &str)] = &[
+/// A description of a change, the setting, and its changed value.
+type Change = (&'static str, &'static str, &'static str);
+
+/// The possible changes to a run and to a workload. Those to a scheme are the toggles of its entry.
+const CHANGES: &[Change] = &[
     ("backoff: longer pauses after an abort", "retry", "backoff"),
     ("aborted work: it is dropped and not done again", "retry", "drop"),
     ("abort cost: each is 5 us dearer", "run.abort_us", "5"),
@@ -62,59 +64,14 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("reads before writes: rows are overwritten", "stock.write", "blind"),
     ("reads before writes: objects written are read", "micro.write", "rmw"),
     ("allocation: no memory is reserved", "run.reserve_mb", "0"),
-    ("waiting: a lock is not waited for", "no_wait.spin", "0"),
-    ("waiting: an announced write is not waited for", "basic_to.wait_us", "0"),
-    ("blind writes: late ones are dropped", "basic_to.thomas", "on"),
-    ("waiting: a lock is waited for", "mv2pl.wait_us", "1000"),
-    ("read-only snapshots: they are old", "mv2pl.snapshots", "stale"),
-    ("waiting: a version is not waited for", "mvto.wait_us", "0"),
-    ("waiting: a writer is not waited for", "si.wait_us", "0"),
-    ("speculation: there is none", "hekaton.speculation", "off"),
-    ("speculation: there is none", "hekaton_locking.speculation", "off"),
-    ("early release of locks: there is none", "bamboo.retire", "off"),
-    ("early release of locks: to the end", "bamboo.delta_pct", "0"),
-    ("readers before writers: they wound", "bamboo.read_preimage", "off"),
-    ("waiting: a version is not waited for", "cicada.pending", "abort"),
-    ("write-set order: that of the procedure", "cicada.sort", "off"),
-    ("early aborts: there are none", "cicada.early_check", "off"),
-    ("read-only snapshots: there are none", "cicada.snapshots", "off"),
-    ("early aborts: there are none", "occ.early_abort", "off"),
-    ("locks for reads: on whatever is read", "mocc.hot", "0"),
-    ("locks for reads: after an abort alone", "mocc.hot", "21"),
-    ("locks for reads: on whatever is read", "foedus.hot_threshold", "0"),
-    ("locks on retries: there are none", "foedus.rll", "off"),
-    ("history: it is short", "occ_central.history", "256"),
-    ("waiting: a writer is not waited for", "ssn.wait_us", "0"),
-    ("waiting: a writer is not waited for", "ssi.wait_us", "0"),
-    ("snapshots: attempts see what is committed", "ssn.base", "rc"),
-    ("waiting: a writer is not waited for", "ermia.wait_us", "0"),
-    ("certifying: nothing is certified", "ermia.line", "si"),
-    ("snapshots: attempts see what is committed", "ermia.line", "ssn_rc"),
-    ("indirection: a version stands within the record", "ermia.indirection", "off"),
-    ("read-only snapshots", "ermia.safe_snapshots", "on"),
-    ("read sets: stale reads are not remembered", "ermia.read_mostly", "on"),
-    ("read-only snapshots", "silo.snapshots", "on"),
-    ("write-set order: the last write is locked first", "silo.write_order", "reversed"),
-    ("write-set order: locks are taken by address", "silo.write_order", "address"),
-    ("write-set order: the last write is locked first", "tictoc.write_order", "reversed"),
-    ("write-set order: locks are taken by address", "tictoc.write_order", "address"),
-    ("write-set order: the last write is locked first", "occ_central.write_order", "reversed"),
-    ("write-set order: locks are taken by address", "occ_central.write_order", "address"),
-    ("epochs: they are short", "silo.epoch_ms", "1"),
-    ("partitions: there is one", "hstore.partitions", "1"),
-    ("batch size: batches are large", "aria.batch", "256"),
-    ("reordering: there is none", "aria.reordering", "false"),
-    ("fallback: there is none", "aria.fallback", "off"),
-    ("batch size: batches are small", "calvin.batch", "16"),
-    ("batch size: batches are small", "bohm.batch", "16"),
-    ("batch size: batches are large", "caracal.batch", "1000"),
-    ("batch append: there is none", "caracal.batch_append", "off"),
-    ("split on demand: there is none", "caracal.split", "off"),
-    ("batch size: batches are small", "pwv.batch", "16"),
-    ("visibility: writes are seen when transactions end", "pwv.early", "off"),
-    ("open attempts: a worker has one", "pwv.open", "1"),
-    ("lock managers: one grants all locks", "calvin.managers", "1"),
 ];
+
+/// Returns all possible changes. A change is left out if the run has this value already, or if the setting belongs to
+/// another workload or to another scheme.
+fn possible_changes() -> impl Iterator<Item = Change> {
+    let toggles = Catalogue.schemes().iter().flat_map(|entry| entry.toggles);
+    CHANGES.iter().copied().chain(toggles.map(|toggle| (toggle.says, toggle.setting, toggle.value)))
+}
 
 /// A point at which the gap of a claim is to be explained.
 #[derive(Clone, Debug)]
@@ -228,7 +185,7 @@ fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
     let is_versioned =
         |name: &&str| Catalogue.scheme(name).is_ok_and(|info| info.family == Family::MultiVersion);
     let has_versions = study.schemes.iter().any(is_versioned);
-    let possible = CHANGES.iter().copied().filter(|(_, setting, to)| {
+    let possible = possible_changes().filter(|(_, setting, to)| {
         is_own(setting)
             && (*setting != "run.versions" || has_versions)
             && (*setting != "run.read_for_update" || study.schemes.iter().any(|name| runs::upgrades(name)))
@@ -237,7 +194,7 @@ fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
     });
     let Ok(before) = study.plans(point) else { return Vec::new() };
     let held = held(study, &before);
-    let trial = |(name, setting, to): (&'static str, &'static str, &'static str)| {
+    let trial = |(name, setting, to): Change| {
         let changed = held.with(setting, to);
         let implies = implied(&before, &changed.plans(point).ok()?, setting)?;
         let (screened, gaps) = (Vec::new(), Vec::new());
@@ -445,7 +402,7 @@ mod tests {
 
     #[test]
     fn changes_are_legal_and_change_something() {
-        for &(_, name, to) in CHANGES {
+        for (_, name, to) in possible_changes() {
             if name == "retry" {
                 assert!(["drop", "backoff"].contains(&to));
                 continue;

@@ -156,7 +156,7 @@ fn of_runs(runs: &[&Value], against: Option<&str>) -> Study {
 
 /// Returns the position of a scheme in the catalogue; unknown schemes come last.
 pub(super) fn place_of(scheme: &str) -> usize {
-    Catalogue.schemes().iter().position(|info| info.name == scheme).unwrap_or(usize::MAX)
+    Catalogue.schemes().iter().position(|entry| entry.info.name == scheme).unwrap_or(usize::MAX)
 }
 
 impl Study {

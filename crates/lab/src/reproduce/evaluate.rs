@@ -20,12 +20,12 @@ pub struct Instance {
     /// The interval in which the true value lies.
     pub interval: Option<Interval>,
     /// The outcome at this place.
-    pub outcome: Outcome,
+    pub outcome: RelationOutcome,
 }
 
 /// The outcome of a relation on results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RelationOutcome {
     /// The relation holds.
     Holds,
     /// The relation does not hold.
@@ -34,7 +34,7 @@ pub enum Outcome {
     Undecided,
 }
 
-impl Outcome {
+impl RelationOutcome {
     /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -118,12 +118,13 @@ impl Relation {
             }
         };
         let (low, high) = (published * (1.0 - tolerance), published * (1.0 + tolerance));
-        let outcome = interval.as_ref().map(|interval| Outcome::of_range(interval, Some(low), Some(high)));
+        let outcome =
+            interval.as_ref().map(|interval| RelationOutcome::of_range(interval, Some(low), Some(high)));
         vec![Instance {
             at: vec![("records".to_owned(), records.to_string()), ("hottest".to_owned(), ranks.to_string())],
             estimate: interval.map(|interval| f64::midpoint(interval.low, interval.high)),
             interval,
-            outcome: outcome.unwrap_or(Outcome::Undecided),
+            outcome: outcome.unwrap_or(RelationOutcome::Undecided),
         }]
     }
 }
@@ -213,7 +214,9 @@ impl<'s> Results<'s> {
             Instance {
                 at,
                 estimate: compared.map(|compared| compared.ratio),
-                outcome: interval.as_ref().map_or(Outcome::Undecided, |at| Outcome::of_range(at, low, high)),
+                outcome: interval
+                    .as_ref()
+                    .map_or(RelationOutcome::Undecided, |at| RelationOutcome::of_range(at, low, high)),
                 interval,
             }
         };
@@ -225,12 +228,12 @@ impl<'s> Results<'s> {
         let decided = |line: &Line| {
             let values: Vec<f64> = values(metric, line).into_values().collect();
             let interval = Interval::of_median(&values, CONFIDENCE);
-            let outcome = interval.as_ref().map(|interval| Outcome::of_range(interval, low, high));
+            let outcome = interval.as_ref().map(|interval| RelationOutcome::of_range(interval, low, high));
             Instance {
                 at: self.open(line, &given),
                 estimate: Spread::of(values).map(|spread| spread.median),
                 interval,
-                outcome: outcome.unwrap_or(Outcome::Undecided),
+                outcome: outcome.unwrap_or(RelationOutcome::Undecided),
             }
         };
         self.lines(of).map(decided).collect()
@@ -270,7 +273,7 @@ impl<'s> Results<'s> {
                 at,
                 estimate: ends.map(|ends| shown(ends.ratio)),
                 interval: ends.map(|ends| ends.interval.map(shown)),
-                outcome: whole.map_or(Outcome::Undecided, |whole| trend(whole, &steps, goes)),
+                outcome: whole.map_or(RelationOutcome::Undecided, |whole| trend(whole, &steps, goes)),
             }
         };
         self.series(of, axis).into_iter().map(decided).collect()
@@ -351,8 +354,9 @@ fn crossing(at: Place, found: &[(f64, Verdict)], ends: (f64, f64)) -> Instance {
     let wanted = |value: f64| {
         if value <= ends.0 { Some(Verdict::Faster) } else { (value >= ends.1).then_some(Verdict::Slower) }
     };
-    let decided = |(value, found): &(f64, Verdict)| Some(Outcome::of_verdict(*found, wanted(*value)?));
-    let outcomes: Vec<Outcome> = found.iter().filter_map(decided).collect();
+    let decided =
+        |(value, found): &(f64, Verdict)| Some(RelationOutcome::of_verdict(*found, wanted(*value)?));
+    let outcomes: Vec<RelationOutcome> = found.iter().filter_map(decided).collect();
     let of =
         |verdict: Verdict| found.iter().filter(move |(_, found)| *found == verdict).map(|(value, _)| *value);
     let low = of(Verdict::Faster).max_by(f64::total_cmp);
@@ -362,7 +366,7 @@ fn crossing(at: Place, found: &[(f64, Verdict)], ends: (f64, f64)) -> Instance {
         at,
         estimate: None,
         interval: interval.map(|(low, high)| Interval { low, high, confidence: CONFIDENCE }),
-        outcome: Outcome::of_all(&outcomes),
+        outcome: RelationOutcome::of_all(&outcomes),
     }
 }
 
@@ -370,14 +374,18 @@ fn crossing(at: Place, found: &[(f64, Verdict)], ends: (f64, f64)) -> Instance {
 const SHARE_MARGIN: f64 = 0.01;
 
 /// Decides a trend by the change along the whole axis and by its steps.
-fn trend(whole: Verdict, steps: &[Option<Verdict>], goes: Direction) -> Outcome {
+fn trend(whole: Verdict, steps: &[Option<Verdict>], goes: Direction) -> RelationOutcome {
     let (wanted, against) = match goes {
         Direction::Up => (Verdict::Faster, vec![Verdict::Slower]),
         Direction::Down => (Verdict::Slower, vec![Verdict::Faster]),
         Direction::Level => (Verdict::Same, vec![Verdict::Faster, Verdict::Slower]),
     };
     let is_against = |step: &Option<Verdict>| step.is_some_and(|step| against.contains(&step));
-    if steps.iter().any(is_against) { Outcome::Fails } else { Outcome::of_verdict(whole, wanted) }
+    if steps.iter().any(is_against) {
+        RelationOutcome::Fails
+    } else {
+        RelationOutcome::of_verdict(whole, wanted)
+    }
 }
 
 /// Returns the values of a figure by repetition.
@@ -454,7 +462,7 @@ mod tests {
         summary
     }
 
-    fn decide(rule: &str, figures: impl Fn(&str, f64, u64) -> (f64, f64)) -> Vec<Outcome> {
+    fn decide(rule: &str, figures: impl Fn(&str, f64, u64) -> (f64, f64)) -> Vec<RelationOutcome> {
         let text = format!("says = \"a test\"\n[rule]\n{rule}");
         let relation: Relation = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
         let sweep = sweep();
@@ -499,9 +507,10 @@ mod tests {
         };
         let crossing = "kind = \"crossing\"\nfirst = { scheme = \"no_wait\" }\nthen = { scheme = \"silo\" }\n\
                         axis = \"ycsb.theta\"\nlow = 0.8\nhigh = 0.9";
-        for (rule, outcomes) in
-            [(RATIO, vec![Outcome::Holds, Outcome::Holds, Outcome::Fails]), (crossing, vec![Outcome::Holds])]
-        {
+        for (rule, outcomes) in [
+            (RATIO, vec![RelationOutcome::Holds, RelationOutcome::Holds, RelationOutcome::Fails]),
+            (crossing, vec![RelationOutcome::Holds]),
+        ] {
             let found = decided(rule, 0.7);
             assert!(found.iter().map(|at| at.outcome).eq(outcomes), "{rule}: {found:?}");
         }
@@ -515,17 +524,25 @@ mod tests {
                 (base * noise(repetition, scheme, is_wild), 0.0)
             }
         };
-        assert_eq!(decide(RATIO, times(1.3, false)), [Outcome::Holds; 3], "at each theta that is left open");
-        assert_eq!(decide(RATIO, times(1.7, false)), [Outcome::Fails; 3]);
-        assert_eq!(decide(RATIO, times(0.9, false)), [Outcome::Fails; 3]);
-        assert_eq!(decide(RATIO, times(1.5, false)), [Outcome::Undecided; 3], "the end lies in the interval");
-        assert_eq!(decide(RATIO, times(1.3, true)), [Outcome::Undecided; 3], "too wide");
+        assert_eq!(
+            decide(RATIO, times(1.3, false)),
+            [RelationOutcome::Holds; 3],
+            "at each theta that is left open"
+        );
+        assert_eq!(decide(RATIO, times(1.7, false)), [RelationOutcome::Fails; 3]);
+        assert_eq!(decide(RATIO, times(0.9, false)), [RelationOutcome::Fails; 3]);
+        assert_eq!(
+            decide(RATIO, times(1.5, false)),
+            [RelationOutcome::Undecided; 3],
+            "the end lies in the interval"
+        );
+        assert_eq!(decide(RATIO, times(1.3, true)), [RelationOutcome::Undecided; 3], "too wide");
         let one = RATIO.replace("\"no_wait\"", "\"no_wait\", at = { \"ycsb.theta\" = 0.9 }");
-        assert_eq!(decide(&one, times(1.3, false)), [Outcome::Holds], "with silo at the same theta");
+        assert_eq!(decide(&one, times(1.3, false)), [RelationOutcome::Holds], "with silo at the same theta");
         let away = one.replace("0.9", "0.7");
         assert_eq!(decide(&away, times(1.3, false)), [], "nothing is there");
         let across = one.replace("\"silo\"", "\"silo\", at = { \"ycsb.theta\" = 0.5 }");
-        assert_eq!(decide(&across, times(1.3, false)), [Outcome::Holds], "both are given");
+        assert_eq!(decide(&across, times(1.3, false)), [RelationOutcome::Holds], "both are given");
     }
 
     #[test]
@@ -538,11 +555,19 @@ mod tests {
         };
         let with = |bound: &str| RATIO.replace("low = 1.1\nhigh = 1.5", bound);
         assert_ne!(with("low = 1.0"), RATIO);
-        assert_eq!(decide(&with("low = 1.0"), ahead(1.1)), [Outcome::Holds; 3]);
-        assert_eq!(decide(&with("low = 1.0"), ahead(1.03)), [Outcome::Fails; 3], "a sweep calls that level");
-        assert_eq!(decide(&with("high = 1.0"), ahead(0.97)), [Outcome::Fails; 3]);
-        assert_eq!(decide(&with("high = 1.0"), ahead(0.9)), [Outcome::Holds; 3]);
-        assert_eq!(decide(&with("low = 1.01"), ahead(1.03)), [Outcome::Holds; 3], "a figure of its own");
+        assert_eq!(decide(&with("low = 1.0"), ahead(1.1)), [RelationOutcome::Holds; 3]);
+        assert_eq!(
+            decide(&with("low = 1.0"), ahead(1.03)),
+            [RelationOutcome::Fails; 3],
+            "a sweep calls that level"
+        );
+        assert_eq!(decide(&with("high = 1.0"), ahead(0.97)), [RelationOutcome::Fails; 3]);
+        assert_eq!(decide(&with("high = 1.0"), ahead(0.9)), [RelationOutcome::Holds; 3]);
+        assert_eq!(
+            decide(&with("low = 1.01"), ahead(1.03)),
+            [RelationOutcome::Holds; 3],
+            "a figure of its own"
+        );
     }
 
     /// Decides a ratio of the best throughputs over theta.
@@ -568,17 +593,25 @@ mod tests {
         let found = best("high = 0.6", |scheme, theta| half(scheme, 0.8, theta));
         assert_eq!(
             (found.len(), found[0].outcome),
-            (1, Outcome::Holds),
+            (1, RelationOutcome::Holds),
             "one place, the best of each: {found:?}"
         );
         assert!(found[0].at.is_empty() && (found[0].estimate.unwrap() - 0.5).abs() < 1e-9);
         let rising = best("high = 0.6", |scheme, theta| half(scheme, 0.9, theta));
-        assert_eq!(rising[0].outcome, Outcome::Undecided, "more of the axis might raise it: {rising:?}");
+        assert_eq!(
+            rising[0].outcome,
+            RelationOutcome::Undecided,
+            "more of the axis might raise it: {rising:?}"
+        );
         assert!(rising[0].interval.is_some_and(|interval| interval.high.is_infinite()));
         let level = |scheme: &str, theta: f64| half(scheme, 0.8, theta.min(0.8)) + theta / 1e3;
-        assert_eq!(best("high = 0.6", level)[0].outcome, Outcome::Holds, "it has levelled");
+        assert_eq!(best("high = 0.6", level)[0].outcome, RelationOutcome::Holds, "it has levelled");
         let below = best("low = 0.4", |scheme, theta| if scheme == "silo" { peak(0.9, theta) } else { 50.0 });
-        assert_eq!(below[0].outcome, Outcome::Undecided, "what it is compared with may be higher: {below:?}");
+        assert_eq!(
+            below[0].outcome,
+            RelationOutcome::Undecided,
+            "what it is compared with may be higher: {below:?}"
+        );
     }
 
     #[test]
@@ -599,12 +632,12 @@ mod tests {
             let gain = if theta > 0.85 { 6.0 } else { 3.0 };
             (if scheme == "silo" { 10.0 } else { 10.0 * gain } * noise(repetition, "silo", false), 0.0)
         };
-        assert_eq!(decide(&gain("0.9", "0.5"), figures), [Outcome::Holds]);
-        assert_eq!(decide(&gain("0.5", "0.9"), figures), [Outcome::Fails]);
-        assert_eq!(decide(&gain("0.8", "0.5"), figures), [Outcome::Fails]);
+        assert_eq!(decide(&gain("0.9", "0.5"), figures), [RelationOutcome::Holds]);
+        assert_eq!(decide(&gain("0.5", "0.9"), figures), [RelationOutcome::Fails]);
+        assert_eq!(decide(&gain("0.8", "0.5"), figures), [RelationOutcome::Fails]);
         assert_eq!(
             decide(&gain("0.9", "0.7"), figures),
-            [Outcome::Undecided],
+            [RelationOutcome::Undecided],
             "nothing is there to compare with"
         );
     }
@@ -628,14 +661,14 @@ mod tests {
         }
         let found = relation.decide(&sweep, &summary);
         assert!(
-            found
-                .iter()
-                .all(|one| one.outcome == Outcome::Holds && (one.estimate.unwrap() - 2.0).abs() < 1e-9),
+            found.iter().all(
+                |one| one.outcome == RelationOutcome::Holds && (one.estimate.unwrap() - 2.0).abs() < 1e-9
+            ),
             "{found:?}"
         );
         assert_eq!(
             decide(RATIO, |_, _, repetition| (noise(repetition, "silo", false), 0.0)),
-            [Outcome::Fails; 3]
+            [RelationOutcome::Fails; 3]
         );
     }
 
@@ -648,7 +681,7 @@ mod tests {
             line.results.retain(|repetition, _| *repetition < 4);
         }
         let found = relation.decide(&sweep, &summary);
-        assert_eq!(found[0].outcome, Outcome::Undecided);
+        assert_eq!(found[0].outcome, RelationOutcome::Undecided);
         assert!((found[0].estimate.unwrap() - 1.3).abs() < 1e-9);
         summary.lines[0].results.clear();
         assert_eq!(relation.decide(&sweep, &summary)[0].estimate, None, "nothing was measured");
@@ -661,13 +694,22 @@ mod tests {
         };
         let figures = |_: &str, theta: f64, _: u64| (1e6, theta);
         let aborts = |range: &str| decide(&rule("abort_rate", range), figures);
-        assert_eq!(aborts("low = 0.7"), [Outcome::Fails, Outcome::Holds, Outcome::Holds]);
-        assert_eq!(aborts("low = 0.4\nhigh = 0.6"), [Outcome::Holds, Outcome::Fails, Outcome::Fails]);
-        assert_eq!(decide(&rule("rollback_rate", "low = 0.01\nhigh = 0.01"), figures), [Outcome::Holds; 3]);
-        assert_eq!(decide(&rule("latency_us_p99", "high = 1.1"), figures), [Outcome::Holds; 3]);
+        assert_eq!(
+            aborts("low = 0.7"),
+            [RelationOutcome::Fails, RelationOutcome::Holds, RelationOutcome::Holds]
+        );
+        assert_eq!(
+            aborts("low = 0.4\nhigh = 0.6"),
+            [RelationOutcome::Holds, RelationOutcome::Fails, RelationOutcome::Fails]
+        );
+        assert_eq!(
+            decide(&rule("rollback_rate", "low = 0.01\nhigh = 0.01"), figures),
+            [RelationOutcome::Holds; 3]
+        );
+        assert_eq!(decide(&rule("latency_us_p99", "high = 1.1"), figures), [RelationOutcome::Holds; 3]);
         let wide =
             |_: &str, _: f64, repetition: u64| (1e6, if repetition.is_multiple_of(2) { 0.1 } else { 0.9 });
-        assert_eq!(decide(&rule("abort_rate", "low = 0.5"), wide), [Outcome::Undecided; 3]);
+        assert_eq!(decide(&rule("abort_rate", "low = 0.5"), wide), [RelationOutcome::Undecided; 3]);
     }
 
     #[test]
@@ -691,21 +733,21 @@ mod tests {
             }
         };
         let throughput = |goes: &str, at: [f64; 3]| decide(&rule("throughput_txn_s", goes), along(at));
-        assert_eq!(throughput("down", [100.0, 90.0, 50.0]), [Outcome::Holds]);
-        assert_eq!(throughput("down", [100.0, 130.0, 50.0]), [Outcome::Fails], "up on the way");
-        assert_eq!(throughput("down", [100.0, 100.5, 100.0]), [Outcome::Fails], "it stays");
-        assert_eq!(throughput("up", [100.0, 90.0, 50.0]), [Outcome::Fails]);
-        assert_eq!(throughput("level", [100.0, 100.5, 100.0]), [Outcome::Holds]);
-        assert_eq!(throughput("level", [100.0, 130.0, 100.0]), [Outcome::Fails]);
+        assert_eq!(throughput("down", [100.0, 90.0, 50.0]), [RelationOutcome::Holds]);
+        assert_eq!(throughput("down", [100.0, 130.0, 50.0]), [RelationOutcome::Fails], "up on the way");
+        assert_eq!(throughput("down", [100.0, 100.5, 100.0]), [RelationOutcome::Fails], "it stays");
+        assert_eq!(throughput("up", [100.0, 90.0, 50.0]), [RelationOutcome::Fails]);
+        assert_eq!(throughput("level", [100.0, 100.5, 100.0]), [RelationOutcome::Holds]);
+        assert_eq!(throughput("level", [100.0, 130.0, 100.0]), [RelationOutcome::Fails]);
         let wild = |scheme: &str, theta: f64, repetition: u64| {
             (noise(repetition, if theta > 0.85 { "other" } else { scheme }, true), 0.0)
         };
-        assert_eq!(decide(&rule("throughput_txn_s", "level"), wild), [Outcome::Undecided]);
+        assert_eq!(decide(&rule("throughput_txn_s", "level"), wild), [RelationOutcome::Undecided]);
         // The share rises from 0 to a few percent: there is no ratio to 0.
-        assert_eq!(decide(&rule("abort_rate", "up"), along([0.0, 20.0, 60.0])), [Outcome::Holds]);
+        assert_eq!(decide(&rule("abort_rate", "up"), along([0.0, 20.0, 60.0])), [RelationOutcome::Holds]);
         assert_eq!(
             decide(&rule("abort_rate", "up"), along([0.0, 1.0, 2.0])),
-            [Outcome::Fails],
+            [RelationOutcome::Fails],
             "a fifth of a point"
         );
     }
@@ -724,14 +766,14 @@ mod tests {
                 (if is_ahead { 120.0 } else { 100.0 } * noise(repetition, scheme, false), 0.0)
             }
         };
-        assert_eq!(decide(&rule(0.5, 0.9), crossing_at(0.7)), [Outcome::Holds]);
+        assert_eq!(decide(&rule(0.5, 0.9), crossing_at(0.7)), [RelationOutcome::Holds]);
         let found = [(0.5, Verdict::Faster), (0.8, Verdict::Unclear), (0.9, Verdict::Slower)];
         let between = crossing(Vec::new(), &found, (0.5, 0.9)).interval.expect("both sides are known");
         assert!((between.low - 0.5).abs() < 1e-9 && (between.high - 0.9).abs() < 1e-9);
-        assert_eq!(decide(&rule(0.5, 0.8), crossing_at(0.85)), [Outcome::Fails]);
-        assert_eq!(decide(&rule(0.8, 0.9), crossing_at(0.7)), [Outcome::Fails]);
+        assert_eq!(decide(&rule(0.5, 0.8), crossing_at(0.85)), [RelationOutcome::Fails]);
+        assert_eq!(decide(&rule(0.8, 0.9), crossing_at(0.7)), [RelationOutcome::Fails]);
         let wild = |scheme: &str, _: f64, repetition: u64| (noise(repetition, scheme, true), 0.0);
-        assert_eq!(decide(&rule(0.5, 0.9), wild), [Outcome::Undecided]);
+        assert_eq!(decide(&rule(0.5, 0.9), wild), [RelationOutcome::Undecided]);
     }
 
     #[test]
@@ -745,12 +787,12 @@ mod tests {
             relation.compute(1)[0].clone()
         };
         let computed = compute(0.065, "");
-        assert_eq!(computed.outcome, Outcome::Holds);
+        assert_eq!(computed.outcome, RelationOutcome::Holds);
         // The value is that of an independent computation: the zeta function of a million terms is 15.392.
         assert!((computed.estimate.unwrap() - 1.0 / 15.392).abs() < 1e-5);
-        assert_eq!(compute(0.07, "").outcome, Outcome::Fails);
-        assert_eq!(compute(0.065, "draws = 1000000").outcome, Outcome::Holds);
-        assert_eq!(compute(0.07, "draws = 1000000").outcome, Outcome::Fails);
-        assert_eq!(compute(0.065, "draws = 1000").outcome, Outcome::Undecided, "too few");
+        assert_eq!(compute(0.07, "").outcome, RelationOutcome::Fails);
+        assert_eq!(compute(0.065, "draws = 1000000").outcome, RelationOutcome::Holds);
+        assert_eq!(compute(0.07, "draws = 1000000").outcome, RelationOutcome::Fails);
+        assert_eq!(compute(0.065, "draws = 1000").outcome, RelationOutcome::Undecided, "too few");
     }
 }

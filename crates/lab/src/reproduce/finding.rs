@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::verdict::Judged;
-use super::{Clause, Experiment, Instance, Outcome, Relation, Standing, Trust, Verdict};
+use super::{ClaimVerdict, Clause, Experiment, Instance, Relation, RelationOutcome, Standing, Trust};
 use crate::json::SCHEMA;
 use crate::sweep::{Store, Summary, Sweep};
 use crate::{Refusal, Starvation};
@@ -68,7 +68,7 @@ impl<'e> Finding<'e> {
     /// Returns the verdict under each retry policy, if several were tried. Some published results drop aborted
     /// requests, others retry them. A relation that was not tested under a policy is undecided there; a relation that
     /// needs no runs counts under every policy.
-    pub fn by_retry(&self) -> BTreeMap<&str, Verdict> {
+    pub fn by_retry(&self) -> BTreeMap<&str, ClaimVerdict> {
         let varied = |instance: &'_ Instance| instance.at.iter().position(|(name, _)| name == "retry");
         let instances = || self.parts.iter().flat_map(|(_, instances)| instances);
         let policies: BTreeSet<&str> =
@@ -96,7 +96,7 @@ impl<'e> Finding<'e> {
     /// of places at which they hold.
     pub(super) fn statement(&self) -> String {
         let part = |(relation, instances): &(&Relation, Vec<Instance>)| {
-            let held = instances.iter().filter(|instance| instance.outcome == Outcome::Holds).count();
+            let held = instances.iter().filter(|instance| instance.outcome == RelationOutcome::Holds).count();
             let found = match instances.as_slice() {
                 [Instance { estimate: Some(estimate), .. }] => format!("{estimate:.3}"),
                 all => format!("in {held} of {} places", all.len()),
@@ -241,9 +241,9 @@ mod tests {
 
     /// Returns the verdict and the text of a finding of S-F4 with these outcomes of its clauses, in their order: the
     /// gap on one warehouse, a smaller gap on fifty, hardly any gap on fifty, and a large gap with an efficient engine.
-    fn found(outcomes: [&[Outcome]; 4]) -> (Verdict, String) {
+    fn found(outcomes: [&[RelationOutcome]; 4]) -> (ClaimVerdict, String) {
         let experiment = super::super::find("s-f4").expect("catalogued");
-        let place = |outcome: &Outcome| Instance {
+        let place = |outcome: &RelationOutcome| Instance {
             at: Vec::new(),
             estimate: None,
             interval: None,
@@ -261,21 +261,24 @@ mod tests {
 
     #[test]
     fn one_part_that_fails_everywhere_refutes_a_claim_whose_other_parts_hold_or_are_undecided() {
-        use Outcome::{Fails, Holds, Undecided};
+        use RelationOutcome::{Fails, Holds, Undecided};
         let (verdict, words) = found([&[Holds, Holds], &[Holds], &[Fails, Fails], &[Holds]]);
-        assert_eq!(verdict, Verdict::DoesNotHold);
+        assert_eq!(verdict, ClaimVerdict::DoesNotHold);
         assert!(
             words.starts_with("does not hold (fails: hardly-on-fifty; ") && words.contains("gap-on-one"),
             "{words}"
         );
         assert_eq!(
             found([&[Undecided], &[Undecided], &[Fails, Fails], &[Undecided]]).0,
-            Verdict::DoesNotHold
+            ClaimVerdict::DoesNotHold
         );
-        assert_eq!(found([&[Holds, Fails], &[Holds], &[Holds], &[Holds]]).0, Verdict::HoldsUnderCondition);
-        assert_eq!(found([&[Holds, Undecided], &[Holds], &[Holds], &[Holds]]).0, Verdict::Undecided);
+        assert_eq!(
+            found([&[Holds, Fails], &[Holds], &[Holds], &[Holds]]).0,
+            ClaimVerdict::HoldsUnderCondition
+        );
+        assert_eq!(found([&[Holds, Undecided], &[Holds], &[Holds], &[Holds]]).0, ClaimVerdict::Undecided);
         let (verdict, words) = found([&[Holds], &[Holds], &[Holds], &[Holds]]);
-        assert_eq!(verdict, Verdict::HoldsInPart, "its figures are of another engine");
+        assert_eq!(verdict, ClaimVerdict::HoldsInPart, "its figures are of another engine");
         assert!(words.contains("holds as far as tested: gap-on-one, smaller-on-fifty"), "{words}");
     }
 
@@ -286,14 +289,18 @@ mod tests {
             let held = |relation| (relation, Standing::Holds);
             let relations: Vec<(&Relation, Standing)> = experiment.relations.iter().map(held).collect();
             let judged = Judged::new(&experiment, &relations);
-            assert_eq!((judged.verdict, judged.beside), (Verdict::NoClaim, Some(Standing::Holds)), "{id}");
+            assert_eq!(
+                (judged.verdict, judged.beside),
+                (ClaimVerdict::NoClaim, Some(Standing::Holds)),
+                "{id}"
+            );
         }
         let hypotheses = super::super::find("e-8").expect("catalogued");
         let held: Vec<(&Relation, Standing)> =
             hypotheses.relations.iter().map(|relation| (relation, Standing::Holds)).collect();
         assert_eq!(
             Judged::new(&hypotheses, &held).verdict,
-            Verdict::NoClaim,
+            ClaimVerdict::NoClaim,
             "the document does not print them"
         );
     }
@@ -337,26 +344,27 @@ mod tests {
             outcome,
         };
         finding.parts.truncate(1);
-        finding.parts[0].1 = vec![place("same", Outcome::Holds), place("drop", Outcome::Fails)];
-        let (same, drop) = (("same", Verdict::HoldsInPart), ("drop", Verdict::DoesNotHold));
+        finding.parts[0].1 =
+            vec![place("same", RelationOutcome::Holds), place("drop", RelationOutcome::Fails)];
+        let (same, drop) = (("same", ClaimVerdict::HoldsInPart), ("drop", ClaimVerdict::DoesNotHold));
         assert_eq!(finding.by_retry(), BTreeMap::from([same, drop]));
         let text = crate::reproduce::finding(&finding);
         assert!(
             text.contains("  with retry=drop: does not hold\n  with retry=same: holds in part\n"),
             "{text}"
         );
-        finding.parts.push((&experiment.relations[1], vec![place("same", Outcome::Holds)]));
-        finding.parts[0].1[1].outcome = Outcome::Holds;
-        let (same, drop) = (("same", Verdict::HoldsInPart), ("drop", Verdict::Undecided));
+        finding.parts.push((&experiment.relations[1], vec![place("same", RelationOutcome::Holds)]));
+        finding.parts[0].1[1].outcome = RelationOutcome::Holds;
+        let (same, drop) = (("same", ClaimVerdict::HoldsInPart), ("drop", ClaimVerdict::Undecided));
         assert_eq!(
             finding.by_retry(),
             BTreeMap::from([same, drop]),
             "a part was not tested under one of them"
         );
         finding.parts[1].1[0].at.clear();
-        assert_eq!(finding.by_retry()["drop"], Verdict::HoldsInPart, "and here it needs no runs");
+        assert_eq!(finding.by_retry()["drop"], ClaimVerdict::HoldsInPart, "and here it needs no runs");
         finding.parts.truncate(1);
-        finding.parts[0].1[1].outcome = Outcome::Fails;
+        finding.parts[0].1[1].outcome = RelationOutcome::Fails;
         let claim = finding.claim(Path::new("x"));
         assert_eq!(claim["verdict_by_retry"], json!({ "same": "holds in part", "drop": "does not hold" }));
     }
@@ -365,7 +373,7 @@ mod tests {
     fn a_finding_without_runs_is_a_claim_that_says_how_to_test_it_again() {
         let experiment = super::super::find("s-f7").expect("catalogued");
         let finding = Finding::new(&experiment, Vec::new(), 1);
-        assert_eq!(finding.judged.verdict, Verdict::Holds, "{:?}", finding.parts);
+        assert_eq!(finding.judged.verdict, ClaimVerdict::Holds, "{:?}", finding.parts);
         let folder = std::env::temp_dir().join(format!("contend-claims-{}", std::process::id()));
         let store = Store::open(&folder).expect("writable");
         for _ in 0..2 {

@@ -1,11 +1,11 @@
 //! Verdicts on claims. A verdict follows from the places of a relation, the relations of a clause and the clauses of
 //! the claim, in that order.
 
-use super::{Clause, Experiment, Outcome, Relation, Source};
+use super::{Clause, Experiment, Relation, RelationOutcome, Source};
 
 /// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ClaimVerdict {
     /// The whole claim was tested, and holds at all tested places.
     Holds,
     /// The tested clauses hold at all tested places, and a part of the claim was not tested.
@@ -20,7 +20,7 @@ pub enum Verdict {
     NoClaim,
 }
 
-impl Verdict {
+impl ClaimVerdict {
     /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -81,10 +81,10 @@ impl Standing {
     }
 
     /// Returns the standing of a relation by its places. A relation without a place is undecided.
-    pub(super) fn of_places(outcomes: impl IntoIterator<Item = Outcome>) -> Self {
-        let outcomes: Vec<Outcome> = outcomes.into_iter().collect();
+    pub(super) fn of_places(outcomes: impl IntoIterator<Item = RelationOutcome>) -> Self {
+        let outcomes: Vec<RelationOutcome> = outcomes.into_iter().collect();
         let has = |outcome| outcomes.contains(&outcome);
-        match (has(Outcome::Holds), has(Outcome::Fails), has(Outcome::Undecided)) {
+        match (has(RelationOutcome::Holds), has(RelationOutcome::Fails), has(RelationOutcome::Undecided)) {
             (true, true, _) => Self::HoldsInPlaces,
             (false, true, _) => Self::Fails,
             (true, false, false) => Self::Holds,
@@ -103,7 +103,7 @@ impl Standing {
 #[derive(Debug)]
 pub struct Judged<'e> {
     /// The verdict on the claim.
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     /// The clauses of the claim, with the standing of each.
     pub clauses: Vec<(&'e Clause, Standing)>,
     /// The standing of our own relations, and of hypotheses that the work does not print; `None` if there are none.
@@ -134,7 +134,7 @@ impl<'e> Judged<'e> {
         let beside: Vec<Standing> =
             ours.chain(hypotheses).filter(|found| *found != Standing::Untested).collect();
         Self {
-            verdict: Verdict::of(&printed),
+            verdict: ClaimVerdict::of(&printed),
             beside: (!beside.is_empty()).then(|| Standing::of_all(&beside)),
             clauses,
         }
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_relation_that_fails_somewhere_and_holds_nowhere_fails() {
-        use Outcome::{Fails, Holds, Undecided};
+        use RelationOutcome::{Fails, Holds, Undecided};
         assert_eq!(Standing::of_places([Holds, Holds]), Standing::Holds);
         assert_eq!(Standing::of_places([Holds, Fails, Undecided]), Standing::HoldsInPlaces);
         assert_eq!(Standing::of_places([Fails, Undecided]), Standing::Fails);
@@ -192,13 +192,13 @@ mod tests {
     #[test]
     fn a_clause_that_fails_refutes_the_claim_whatever_else_holds() {
         use Standing::{Fails, Holds, HoldsInPlaces, Undecided, Untested};
-        let refuted = |other| Verdict::of(&[(Fails, WHOLE), (other, WHOLE)]);
+        let refuted = |other| ClaimVerdict::of(&[(Fails, WHOLE), (other, WHOLE)]);
         for other in [Holds, HoldsInPlaces, Undecided, Untested] {
-            assert_eq!(refuted(other), Verdict::DoesNotHold, "beside one that is {other:?}");
+            assert_eq!(refuted(other), ClaimVerdict::DoesNotHold, "beside one that is {other:?}");
         }
-        let conditional = |other| Verdict::of(&[(HoldsInPlaces, WHOLE), (other, WHOLE)]);
-        assert_eq!(conditional(Undecided), Verdict::HoldsUnderCondition);
-        assert_eq!(Verdict::of(&[(Holds, WHOLE), (Undecided, WHOLE)]), Verdict::Undecided);
+        let conditional = |other| ClaimVerdict::of(&[(HoldsInPlaces, WHOLE), (other, WHOLE)]);
+        assert_eq!(conditional(Undecided), ClaimVerdict::HoldsUnderCondition);
+        assert_eq!(ClaimVerdict::of(&[(Holds, WHOLE), (Undecided, WHOLE)]), ClaimVerdict::Undecided);
         assert_eq!(Standing::of_all(&[Holds, Fails, Undecided]), Fails, "all schemes that it names have to");
         assert_eq!(Standing::of_all(&[Holds, Undecided]), Undecided);
         assert_eq!(Standing::of_all(&[]), Untested);
@@ -207,10 +207,10 @@ mod tests {
     #[test]
     fn a_claim_holds_only_where_all_of_it_was_tested() {
         use Standing::{Holds, Untested};
-        assert_eq!(Verdict::of(&[(Holds, WHOLE), (Holds, WHOLE)]), Verdict::Holds);
-        assert_eq!(Verdict::of(&[(Holds, WHOLE), (Holds, PART)]), Verdict::HoldsInPart);
-        assert_eq!(Verdict::of(&[(Holds, WHOLE), (Untested, PART)]), Verdict::HoldsInPart);
-        assert_eq!(Verdict::of(&[(Untested, PART)]), Verdict::NoClaim);
-        assert_eq!(Verdict::of(&[]), Verdict::NoClaim);
+        assert_eq!(ClaimVerdict::of(&[(Holds, WHOLE), (Holds, WHOLE)]), ClaimVerdict::Holds);
+        assert_eq!(ClaimVerdict::of(&[(Holds, WHOLE), (Holds, PART)]), ClaimVerdict::HoldsInPart);
+        assert_eq!(ClaimVerdict::of(&[(Holds, WHOLE), (Untested, PART)]), ClaimVerdict::HoldsInPart);
+        assert_eq!(ClaimVerdict::of(&[(Untested, PART)]), ClaimVerdict::NoClaim);
+        assert_eq!(ClaimVerdict::of(&[]), ClaimVerdict::NoClaim);
     }
 }

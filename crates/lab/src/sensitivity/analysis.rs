@@ -21,14 +21,14 @@ const FOLDS: usize = 10;
 #[derive(Debug)]
 pub struct Analysis {
     /// The outcomes: the throughput of each scheme, then the ratio of each other scheme to the first.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<Response>,
     /// The number of different points.
     pub points: usize,
 }
 
 /// A figure, and the effects of the settings on it. The figure is analyzed on a logarithmic scale.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Response {
     /// The name of the figure: a scheme, or two schemes with a slash between them.
     pub name: String,
     /// Whether the figure is a ratio of two schemes, that is, their ranking.
@@ -81,7 +81,7 @@ impl Analysis {
             let (shares, predicted) = explained(study, &points, &means);
             let name = study.schemes[scheme];
             let name = to.map_or_else(|| name.to_owned(), |to| format!("{name}/{}", study.schemes[to]));
-            Outcome { name, is_ranking: to.is_some(), effects, chance, shares, predicted }
+            Response { name, is_ranking: to.is_some(), effects, chance, shares, predicted }
         };
         Self { outcomes: throughputs.chain(ratios).map(outcome).collect(), points }
     }
@@ -246,7 +246,7 @@ pub(super) mod tests {
     fn what_was_planted_matters_and_nothing_else_does() {
         let (study, measured) = planted(Method::Morris, 0.05);
         let analysis = Analysis::new(&study, &measured);
-        let matters = |outcome: &Outcome| outcome.effects.iter().map(|of| of.matters).collect::<Vec<bool>>();
+        let matters = |outcome: &Response| outcome.effects.iter().map(|of| of.matters).collect::<Vec<bool>>();
         let [silo, no_wait, ratio] = analysis.outcomes.as_slice() else { panic!("{analysis:?}") };
         assert_eq!(matters(silo), [true, false], "{silo:?}");
         assert_eq!(matters(no_wait), [true, true], "{no_wait:?}");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stats::Interval;
 
-use super::{Analysis, Effect, Measured, Method, Outcome, Share, Study};
+use super::{Analysis, Effect, Measured, Method, Response, Share, Study};
 use crate::json::SCHEMA;
 use crate::text::{Lines, Table, percent, plural};
 
@@ -146,7 +146,7 @@ fn range(interval: &Interval) -> String {
 }
 
 /// Returns a sentence with the settings that move a figure, in descending order of their effects.
-fn sentence(study: &Study, outcome: &Outcome) -> String {
+fn sentence(study: &Study, outcome: &Response) -> String {
     let what = if outcome.is_ranking { "the ranking" } else { "throughput" };
     let mut moving: Vec<(&String, &Effect)> =
         study.ground.axes.iter().zip(&outcome.effects).filter(|(_, effect)| effect.matters).collect();
@@ -175,7 +175,7 @@ fn surrogate(predicted: f64) -> String {
     format!("; the surrogate predicts {} of the variance{little}", percent(predicted.max(0.0)))
 }
 
-fn outcome(study: &Study, outcome: &Outcome) -> Value {
+fn outcome(study: &Study, outcome: &Response) -> Value {
     let interval = |of: &Interval| json!({ "low": of.low, "high": of.high, "confidence": of.confidence });
     let setting = |(at, name): (usize, &String)| {
         let effect = outcome.effects.get(at);

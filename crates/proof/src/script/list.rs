@@ -34,6 +34,7 @@ scripts! {
     "counter_by_update",
     "counter_by_add",
     "phantom_write_skew",
+    "insert_where_another_was_rolled_back",
     "phantom_in_empty_table",
     "phantom_after_split",
     "phantom_among_leaves",

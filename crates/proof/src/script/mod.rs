@@ -4,7 +4,7 @@
 //! step sees. Under a scheme the same steps are made in the same order, as far as the scheme lets them, and they have
 //! an outcome. Two questions are then asked. First: did the told history come about? The script says at which levels it
 //! never does, and at which it must. Second: is there an order of the transactions, allowed by the scheme's level, that
-//! explains the outcome? That is [tried](Outcome::is_explained_at) whatever the script says, so a script need not
+//! explains the outcome? That is [tried](ScriptOutcome::is_explained_at) whatever the script says, so a script need not
 //! foresee what schemes do instead of the anomaly: some abort, some wait, some show another value.
 //!
 //! ```text
@@ -22,7 +22,6 @@
 //! end: point 1=0 2=0                                     all rows of these tables in the end
 //! never: serializable                                    and so not at the stricter level either
 //! shown: snapshot isolation
-//! with serial: t2 waits, t2 commits                      what exactly comes of it under one scheme
 //! ```
 //!
 //! **Tables.** `point` is found by key, `ordered` is scanned by key, `indexed` is found by key and scanned by value.
@@ -44,6 +43,10 @@
 //! **Levels** are named as in reports; `any` is all of them. `never: serializable` holds for strictly serializable
 //! schemes, too. `shown` means these levels only: under a stricter scheme the history may or may not come about. If a
 //! step waits and later steps of the script are made before it, the history is not the told one, whatever it saw.
+//!
+//! **Exact outcomes** of a script under one scheme are in the scheme's [entry](engine::entry::Entry::outcomes), as
+//! facts with commas between them: `t2 waits, t1 aborts (lock_busy)`. The facts are `shown`, `tN waits`, `tN commits`,
+//! `tN rolls back`, `tN aborts` and `tN aborts (REASON)`.
 
 mod list;
 mod parse;
@@ -59,8 +62,8 @@ use engine::Isolation;
 
 pub use list::SCRIPTS;
 pub use parse::ScriptError;
-pub use play::{Ending, Outcome, StepOutcome, TxnOutcome, play};
-pub use verdict::{Subject, Verdict, judge};
+pub use play::{Ending, ScriptOutcome, StepOutcome, TxnOutcome, play};
+pub use verdict::{ScriptVerdict, Subject, judge};
 
 /// The largest number of transactions of a script.
 pub const TXNS_MAX: usize = 16;
@@ -196,8 +199,6 @@ pub enum Claim {
     Never(Vec<Isolation>),
     /// Under schemes that promise one of these levels the told history comes about.
     Shown(Vec<Isolation>),
-    /// Under this scheme with its standard settings all these facts hold.
-    With(String, Vec<Fact>),
 }
 
 /// A fact about the outcome of a script, which may be true or false.

@@ -85,10 +85,6 @@ impl Script {
             Some(("end", rows)) => self.end = Some(table_rows(rows)?),
             Some(("never", names)) => self.claims.push(Claim::Never(forbidden(&levels(names)?))),
             Some(("shown", names)) => self.claims.push(Claim::Shown(levels(names)?)),
-            Some((with, facts)) if with.starts_with("with ") => {
-                let facts = facts.split(',').map(|fact| self.fact(fact.trim())).collect::<Parsed<_>>()?;
-                self.claims.push(Claim::With(with["with ".len()..].to_owned(), facts));
-            }
             Some((txn, steps)) if is_txn(txn) => {
                 let txn = self.txn(txn)?;
                 for step in steps.split(';') {
@@ -100,7 +96,7 @@ impl Script {
                 self.story += "\n";
             }
             _ => {
-                return expected("`tN: STEP; STEP`, `end:`, `never:`, `shown:` or `with SCHEME:`", line);
+                return expected("`tN: STEP; STEP`, `end:`, `never:` or `shown:`", line);
             }
         }
         Ok(())
@@ -130,6 +126,14 @@ impl Script {
         let sees = sees.map(|sees| seen(&act, sees)).transpose()?;
         self.steps.push(Step { line, txn, act, sees });
         Ok(())
+    }
+
+    /// Parses facts about an outcome of this script, with commas between them.
+    ///
+    /// # Errors
+    /// The first text that is no fact, and what was expected there.
+    pub fn facts(&self, text: &str) -> Result<Vec<Fact>, String> {
+        text.split(',').map(|fact| self.fact(fact.trim())).collect()
     }
 
     fn fact(&self, text: &str) -> Parsed<Fact> {
@@ -173,9 +177,6 @@ impl Script {
             if !self.steps_of(txn).any(|(_, step)| ends(&step.act)) {
                 return expected(&format!("`commit` or `rollback` of t{}", txn + 1), "");
             }
-        }
-        if self.claims.is_empty() {
-            return expected("`never:`, `shown:` or `with SCHEME:`, since a script claims something", "");
         }
         Ok(())
     }
@@ -366,8 +367,7 @@ mod tests {
     /// A correct script, line by line.
     const GOOD: &str = "Lost update\nfrom: nobody\n\nA story:\nof two lines.\n\nload: point 1=10\n\n\
                         t1: read point 1 -> 10\nt2: update point 1 + 1 -> 10; commit\nt1: update point 1 = 11\n\
-                        t1: commit\n\nend: point 1=11\nnever: serializable, snapshot isolation\n\
-                        with serial: t2 waits, t1 aborts (lock_busy)\n";
+                        t1: commit\n\nend: point 1=11\nnever: serializable, snapshot isolation\n";
 
     /// The error message of a script in which one line is replaced.
     fn error(line: &str, instead: &str) -> String {
@@ -393,8 +393,9 @@ mod tests {
         assert_eq!(script.steps[1].sees, Some(Seen::Value(Some(10))));
         assert_eq!(script.end, Some((vec![TableName::Point], Rows::from([((TableName::Point, 1), 11)]))));
         let never = vec![Isolation::Serializable, Isolation::Snapshot, Isolation::StrictlySerializable];
+        assert_eq!(script.claims, [Claim::Never(never)]);
         let facts = vec![Fact::Waits(1), Fact::Aborts(0, Some(Abort::LockBusy))];
-        assert_eq!(script.claims, [Claim::Never(never), Claim::With("serial".to_owned(), facts)]);
+        assert_eq!(script.facts("t2 waits, t1 aborts (lock_busy)"), Ok(facts));
     }
 
     #[test]
@@ -444,25 +445,21 @@ mod tests {
         );
         assert!(error("t1: commit", "t1: begin").contains("`begin` as a first step only"));
         assert!(error("t1: commit\n", "").contains("`commit` or `rollback` of t1, found nothing"));
-        assert!(
-            error("t1 aborts (lock_busy)", "t3 aborts")
-                .contains("a transaction of the script, found `t3 aborts`")
-        );
     }
 
     #[test]
-    fn claims_name_levels_and_reasons_that_there_are() {
+    fn claims_and_facts_name_levels_transactions_and_reasons_that_there_are() {
         assert!(
             error("snapshot isolation", "snapshots")
                 .contains("a level: strictly serializable, serializable, ")
         );
+        let script = Script::parse("good", GOOD).expect("it is right");
+        let refused = |facts: &str| script.facts(facts).expect_err(facts);
         assert!(
-            error("lock_busy", "busy").contains("the name of a reason, as reports have it, found `busy`")
+            refused("t1 aborts (busy)").contains("the name of a reason, as reports have it, found `busy`")
         );
-        assert!(error("t2 waits", "t2 wait").contains("`tN waits`"));
-        let (told, _) = GOOD.split_once("never").expect("there are claims");
-        let unclaimed = Script::parse("good", told).expect_err("nothing is claimed");
-        assert!(unclaimed.what.contains("a script claims something, found nothing"));
+        assert!(refused("t2 wait").contains("`tN waits`"));
+        assert!(refused("t1 commits, t3 aborts").contains("a transaction of the script, found `t3 aborts`"));
     }
 
     #[test]

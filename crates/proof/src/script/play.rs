@@ -38,7 +38,7 @@ const NS_STUCK: u64 = 2_000_000_000;
 
 /// The outcome of a script under a scheme.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ScriptOutcome {
     /// The outcomes of the steps.
     pub steps: Vec<StepOutcome>,
     /// The outcomes of the transactions.
@@ -92,7 +92,7 @@ pub enum Ending {
 ///
 /// # Errors
 /// Settings of the scheme that contradict each other.
-pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<Outcome, SettingError> {
+pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<ScriptOutcome, SettingError> {
     let mut schema = Schema::new();
     let stage = Stage::declare(&mut schema);
     let mut job = Job { retry: Retry::Drop, ..Job::new(1, 1, Limit::Requests(2), 1) };
@@ -197,13 +197,13 @@ struct State {
     /// The time of the first of these looks.
     first_look_ns: u64,
     events: u32,
-    outcome: Outcome,
+    outcome: ScriptOutcome,
 }
 
 impl State {
     fn new(script: &Script, is_batched: bool) -> Self {
         let (steps, txns) = (script.steps.len(), script.txns());
-        let outcome = Outcome {
+        let outcome = ScriptOutcome {
             steps: vec![StepOutcome::default(); steps],
             txns: vec![TxnOutcome::default(); txns],
             rows: Rows::new(),

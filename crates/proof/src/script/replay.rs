@@ -5,7 +5,7 @@
 
 use engine::Isolation;
 
-use super::play::{Ending, Outcome};
+use super::play::{Ending, ScriptOutcome};
 use super::{Act, Keys, Op, Rows, Script, Seen, Step, TableName, TxnOutcome};
 
 /// A transaction that took effect.
@@ -29,7 +29,7 @@ struct Tried<'s> {
     fits: &'s dyn Fn(&Rows) -> bool,
 }
 
-impl Outcome {
+impl ScriptOutcome {
     /// Whether an order of the transactions that the level allows explains all that they saw, and the rows in the end.
     pub fn is_explained_at(&self, level: Isolation, script: &Script) -> bool {
         let txn = |(number, txn): (usize, &TxnOutcome)| {

@@ -4,7 +4,7 @@ use core::fmt;
 
 use engine::Isolation;
 
-use super::play::{Ending, Outcome};
+use super::play::{Ending, ScriptOutcome};
 use super::{Act, Claim, Fact, Script, Seen, TableName};
 
 /// The scheme on which a script was played.
@@ -14,13 +14,13 @@ pub struct Subject<'a> {
     pub scheme: &'a str,
     /// The level that it promises under its settings.
     pub level: Isolation,
-    /// Whether these are the standard settings, for which scripts say exactly what happens.
-    pub is_standard: bool,
+    /// The exact outcomes under its settings, by script: see [`Entry::outcomes`](engine::entry::Entry::outcomes).
+    pub outcomes: &'a [(&'a str, &'a str)],
 }
 
 /// The verdict on an outcome.
 #[derive(Clone, Debug)]
-pub struct Verdict {
+pub struct ScriptVerdict {
     /// The errors, a sentence each.
     pub wrong: Vec<String>,
     /// The script, with the outcome beside each line.
@@ -28,13 +28,13 @@ pub struct Verdict {
 }
 
 /// Checks an outcome against the claims of its script and the level of the scheme.
-pub fn judge(script: &Script, outcome: &Outcome, subject: Subject<'_>) -> Verdict {
-    let Subject { scheme, level, is_standard } = subject;
+pub fn judge(script: &Script, outcome: &ScriptOutcome, subject: Subject<'_>) -> ScriptVerdict {
+    let Subject { scheme, level, outcomes } = subject;
     let mut wrong = Vec::new();
     let told = format!("{} under {scheme} ({}):\n{}", script.name, level.name(), beside(script, outcome));
     if let Some(broken) = &outcome.broken {
         wrong.push(format!("it was cut off: {broken}"));
-        return Verdict { wrong, told };
+        return ScriptVerdict { wrong, told };
     }
     for (txn, _) in outcome.txns.iter().enumerate().filter(|(_, txn)| txn.ending.is_none()) {
         wrong.push(format!("t{} has not ended", txn + 1));
@@ -50,17 +50,22 @@ pub fn judge(script: &Script, outcome: &Outcome, subject: Subject<'_>) -> Verdic
             Claim::Shown(levels) if levels.contains(&level) && !script.has_come_about(outcome) => {
                 wrong.push("the told history did not come about".to_owned());
             }
-            Claim::With(name, facts) if is_standard && name == scheme => {
-                let missed = facts.iter().filter(|fact| !script.is_fact(outcome, fact));
-                wrong.extend(missed.map(|fact| format!("it is not so that {fact}")));
-            }
             _ => {}
         }
     }
-    Verdict { wrong, told }
+    for (_, facts) in outcomes.iter().filter(|(name, _)| *name == script.name) {
+        match script.facts(facts) {
+            Ok(facts) => {
+                let missed = facts.iter().filter(|fact| !script.is_fact(outcome, fact));
+                wrong.extend(missed.map(|fact| format!("it is not so that {fact}")));
+            }
+            Err(error) => wrong.push(format!("the outcome in the entry of {scheme} cannot be read: {error}")),
+        }
+    }
+    ScriptVerdict { wrong, told }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for ScriptVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.told)?;
         self.wrong.iter().try_for_each(|wrong| writeln!(f, "WRONG: {wrong}"))
@@ -70,7 +75,7 @@ impl fmt::Display for Verdict {
 impl Script {
     /// Whether the outcome is the history that the script tells, including its order. If other steps passed a waiting
     /// step, another history came about, even if both see the same values.
-    pub fn has_come_about(&self, outcome: &Outcome) -> bool {
+    pub fn has_come_about(&self, outcome: &ScriptOutcome) -> bool {
         let is_seen = self.steps.iter().zip(&outcome.steps).all(|(step, made)| match step.act {
             _ if made.was_passed => false,
             Act::Begin => true,
@@ -82,7 +87,7 @@ impl Script {
     }
 
     /// Whether a fact is true of the outcome.
-    pub fn is_fact(&self, outcome: &Outcome, fact: &Fact) -> bool {
+    pub fn is_fact(&self, outcome: &ScriptOutcome, fact: &Fact) -> bool {
         let ending = |txn: usize| outcome.txns[txn].ending;
         match *fact {
             Fact::Shown => self.has_come_about(outcome),
@@ -96,7 +101,7 @@ impl Script {
 }
 
 /// The lines of a script from `load:` on, with the outcome of each.
-fn beside(script: &Script, outcome: &Outcome) -> String {
+fn beside(script: &Script, outcome: &ScriptOutcome) -> String {
     let first = script.lines.iter().position(|line| line.starts_with("load:")).unwrap_or(0);
     let lines = (1..).zip(&script.lines).skip(first).map(|(number, line)| {
         let steps = script.steps.iter().enumerate().filter(|(_, step)| step.line == number);
@@ -116,7 +121,7 @@ fn beside(script: &Script, outcome: &Outcome) -> String {
 }
 
 /// The text of a step's outcome.
-fn came_of(script: &Script, outcome: &Outcome, number: usize) -> String {
+fn came_of(script: &Script, outcome: &ScriptOutcome, number: usize) -> String {
     let (step, made) = (&script.steps[number], &outcome.steps[number]);
     let txn = &outcome.txns[step.txn];
     if !made.is_made {
@@ -156,7 +161,7 @@ mod tests {
             |began, ended| TxnOutcome { ending: Some(Ending::Committed), fell_back: None, began, ended };
         let rows = Rows::from([((TableName::Point, 1), 1)]);
         let (steps, txns) = (steps.collect(), vec![txn(0, 3), txn(1, 2)]);
-        let told = Outcome { steps, txns, rows, broken: None, is_stuck: false };
+        let told = ScriptOutcome { steps, txns, rows, broken: None, is_stuck: false };
         assert!(script.has_come_about(&told));
         let mut waits = told;
         waits.steps[1].has_waited = true;

@@ -1,0 +1,78 @@
+//! The header of a record whose lock is not a bit of its TID but a word of its own, in the 16 bytes of FOEDUS's owner
+//! id (Kimura, SIGMOD 2015): so that an attempt that only keeps others from writing does not keep them from reading.
+
+use engine::Retire;
+use storage::{InPlace, Meta, RecordRef, Shape};
+use sync::atomic::{AtomicU64, Ordering};
+
+use crate::Temperature;
+use crate::canonical_locks::{LockWord, Lockable, Mode};
+use crate::tids::{self, NO_VALUE, Tids};
+
+/// A TID, which changes only under the lock beside it, and a temperature: how often the record caused failures.
+#[derive(Debug)]
+pub struct OwnerId {
+    /// The TID word in the format of [`tids`].
+    pub tid: AtomicU64,
+    /// The lock.
+    pub lock: LockWord,
+    /// The temperature.
+    pub temperature: Temperature,
+}
+
+impl Default for OwnerId {
+    fn default() -> Self {
+        let (lock, temperature) = (LockWord::default(), Temperature::default());
+        Self { tid: AtomicU64::new(NO_VALUE), lock, temperature }
+    }
+}
+
+impl Meta for OwnerId {
+    fn reset(&self) {
+        // Relaxed: publishing the record orders it. The lock stays as it is: an attempt that has listed the record
+        // which was here before may hold the lock, and will give it up.
+        self.tid.store(NO_VALUE, Ordering::Relaxed);
+        self.temperature.reset();
+    }
+}
+
+impl OwnerId {
+    /// Sets the TID of a record that was loaded with a value, and that no other thread knows yet.
+    pub fn load(&self) {
+        self.tid.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+
+    /// Whether the record has the TID that was seen and no exclusive lock of another attempt; `is_own` tells whether an
+    /// exclusive lock is the caller's. If two attempts have each locked a record that the other has read, and have then
+    /// called [`CommitEpoch::now`](super::CommitEpoch::now), one of them gets `false`.
+    #[inline]
+    pub fn is_as_seen(&self, seen: u64, is_own: impl FnOnce() -> bool) -> bool {
+        // The lock is read first: if it was given up, the TID is the one that was left under it, or a later one.
+        let is_free = !self.lock.is_exclusive() || is_own();
+        is_free && self.tid.load(Ordering::Acquire) == seen // Acquire: a later step must not come before.
+    }
+
+    /// See [`Scheme::retire`](engine::Scheme::retire).
+    pub fn retire(&self) -> Retire {
+        if !self.lock.try_lock(Mode::Exclusive) {
+            return Retire::Later;
+        }
+        let retire = tids::BITS.retire(&self.tid, NO_VALUE);
+        self.lock.unlock(Mode::Exclusive);
+        retire
+    }
+}
+
+impl<S: Shape<Header = OwnerId, Data = InPlace>> Tids for S {
+    #[inline]
+    fn tid_of(record: RecordRef<'_, Self>) -> &AtomicU64 {
+        &record.header().tid
+    }
+}
+
+impl<S: Shape<Header = OwnerId>> Lockable for S {
+    #[inline]
+    fn lock_of(record: RecordRef<'_, Self>) -> &LockWord {
+        &record.header().lock
+    }
+}

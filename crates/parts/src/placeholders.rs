@@ -1,0 +1,158 @@
+//! The versions of an attempt's own, some of which stood in their chains before it ran: empty, with its number.
+
+use engine::AccessSet;
+use storage::{Pending, RecordRef, Slot};
+
+use crate::version_chain::{Chained, Stamped, take_back};
+
+/// A version of the attempt's own.
+#[derive(Debug)]
+pub struct Own<'db, S: Chained> {
+    /// The record.
+    pub record: RecordRef<'db, S>,
+    /// The version.
+    pub version: Pending<'db, S>,
+    /// Whether the attempt has written it.
+    pub is_written: bool,
+    /// How often the rehearsal wrote it; none if the version stood in no chain before the attempt ran.
+    pub foreseen: Option<u32>,
+}
+
+/// The versions of an attempt's own.
+#[derive(Debug)]
+pub struct OwnVersions<'db, S: Chained>(AccessSet<Own<'db, S>>);
+
+impl<S: Chained> Default for OwnVersions<'_, S> {
+    fn default() -> Self {
+        Self(AccessSet::default())
+    }
+}
+
+impl<'db, S: Chained> OwnVersions<'db, S> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One of them.
+    #[inline]
+    pub fn get(&mut self, at: usize) -> &mut Own<'db, S> {
+        self.0.get_mut(at)
+    }
+
+    /// Whether the attempt has written one of them.
+    #[inline]
+    pub fn is_written(&self, at: usize) -> bool {
+        self.0.get(at).is_written
+    }
+
+    /// Takes over a version that stands in its chain already, and was written so often in the rehearsal.
+    pub fn adopt(&mut self, record: RecordRef<'db, S>, version: Pending<'db, S>, times: u32) {
+        self.0.push(record.id(), Own { record, version, is_written: false, foreseen: Some(times) });
+    }
+
+    /// Adds a version that the attempt has just pushed, to write it; its position.
+    pub fn add(&mut self, record: RecordRef<'db, S>, version: Pending<'db, S>) -> usize {
+        self.0.push(record.id(), Own { record, version, is_written: true, foreseen: None })
+    }
+
+    /// The position of the version of a record that the attempt has written.
+    #[inline]
+    pub fn written(&self, record: RecordRef<'db, S>) -> Option<usize> {
+        self.0.find(record.id()).filter(|at| self.0.get(*at).is_written)
+    }
+
+    /// The position of the placeholder of a record, which is written from now on.
+    #[inline]
+    pub fn write(&mut self, record: RecordRef<'db, S>) -> Option<usize> {
+        let at = self.0.find(record.id())?;
+        self.0.get_mut(at).is_written = true;
+        Some(at)
+    }
+
+    /// The words of a version; none if it is a tombstone.
+    #[inline]
+    pub fn words(&mut self, at: usize) -> Option<&mut [u64]> {
+        let own = self.0.get_mut(at);
+        if own.version.version().meta().stamp().is_tombstone() { None } else { Some(own.version.words()) }
+    }
+
+    /// Makes a version a tombstone, and says whether it was none.
+    pub fn delete(&mut self, at: usize) -> bool {
+        let stamp = self.0.get(at).version.version().meta().stamp();
+        let had_value = !stamp.is_tombstone();
+        stamp.set_tombstone(true);
+        had_value
+    }
+
+    /// The words of a version that was a tombstone; none if it was none.
+    pub fn revive(&mut self, at: usize) -> Option<&mut [u64]> {
+        let own = self.0.get_mut(at);
+        let stamp = own.version.version().meta().stamp();
+        if !stamp.is_tombstone() {
+            return None;
+        }
+        stamp.set_tombstone(false);
+        Some(own.version.words())
+    }
+
+    /// Gives a version the value of the one before it, or none.
+    pub fn pass(&mut self, at: usize, value: Option<&[u64]>) {
+        let own = self.0.get_mut(at);
+        own.version.version().meta().stamp().set_tombstone(value.is_none());
+        if let Some(value) = value {
+            own.version.words().copy_from_slice(value);
+        }
+    }
+
+    /// Completes all versions, which have their values: a commit.
+    pub fn seal(&mut self) {
+        self.0.drain().for_each(|own| _ = own.version.seal());
+    }
+
+    /// Completes the placeholders, which have their values, and takes the others off their chains: an abort.
+    pub fn undo(&mut self, slot: &mut Slot<'db, S>) {
+        for Own { record, version, foreseen, .. } in self.0.drain().rev() {
+            if foreseen.is_some() {
+                version.seal();
+            } else {
+                take_back(slot, record, version);
+            }
+        }
+    }
+
+    /// Forgets what the attempt has written, and keeps the placeholders, as they were adopted, for another attempt:
+    /// they come first, in the same order. Takes the other versions off their chains.
+    pub fn reset(&mut self, slot: &mut Slot<'db, S>) {
+        let all: Vec<_> = self.0.drain().rev().collect();
+        let mut placeholders = Vec::new();
+        for Own { record, version, foreseen, .. } in all {
+            match foreseen {
+                Some(times) => placeholders.push((record, version, times)),
+                None => take_back(slot, record, version),
+            }
+        }
+        for (record, version, times) in placeholders.into_iter().rev() {
+            version.version().meta().stamp().set_tombstone(false);
+            self.adopt(record, version, times);
+        }
+    }
+
+    /// Forgets what the attempt has written into placeholders, and says which versions these are.
+    pub fn unwrite(&mut self) -> impl Iterator<Item = usize> + use<'db, S> {
+        let mut placeholders = Vec::new();
+        for at in 0..self.0.len() {
+            let own = self.0.get_mut(at);
+            if own.foreseen.is_some() {
+                own.is_written = false;
+                placeholders.push(at);
+            }
+        }
+        placeholders.into_iter()
+    }
+}

@@ -1,0 +1,108 @@
+//! The writes of a rehearsal, and how often each record is written: the rehearsal keeps this private, and changes
+//! nothing.
+
+use engine::{Abort, Write};
+use storage::{RecordRef, Slot};
+
+use crate::BufferedWrites;
+use crate::footprint::{Coverage, Mode};
+use crate::version_chain::{Chained, is_absent};
+
+/// The writes of a rehearsal, to records that are version chains. No version is added to the chains meanwhile.
+#[derive(Debug)]
+pub struct RehearsedWrites<'db, S: Chained>(BufferedWrites<'db, S, u32>);
+
+impl<'db, S: Chained> RehearsedWrites<'db, S> {
+    /// Makes an empty set of writes for the attempts of a slot.
+    pub fn new(slot: &Slot<'db, S>) -> Self {
+        Self(BufferedWrites::new(slot))
+    }
+
+    /// Forgets all writes.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The records, each with the number of times that it was written.
+    pub fn iter(&self) -> impl Iterator<Item = (RecordRef<'db, S>, u32)> {
+        self.0.iter().map(|write| (write.record, write.note))
+    }
+
+    /// The position of the write to a record.
+    #[inline]
+    pub fn find(&self, record: RecordRef<'db, S>) -> Option<usize> {
+        self.0.find(record)
+    }
+
+    /// The value that a write gives its record, if it gives one.
+    #[inline]
+    pub fn value(&self, at: usize) -> Option<&[u64]> {
+        self.0.value(at)
+    }
+
+    /// As [`Scheme::write`](engine::Scheme::write).
+    ///
+    /// # Errors
+    /// None: the record enters the footprint.
+    pub fn write(
+        &mut self,
+        slot: &Slot<'db, S>,
+        coverage: &mut Coverage,
+        record: RecordRef<'db, S>,
+        how: Write,
+    ) -> Result<Option<&mut [u64]>, Abort> {
+        if let Some(own) = self.0.find(record) {
+            *self.0.note_mut(own) += 1;
+            return Ok(self.0.value_mut(own));
+        }
+        // Concurrently with others, by versions, unless the record's stretch stands for it.
+        let mode = if coverage.stretch().is_some() { Mode::Exclusive } else { Mode::Shared };
+        coverage.record(record.id(), mode)?;
+        let before = slot.newest(record);
+        let Some(before) = before.filter(|_| !is_absent(before)) else { return Ok(None) };
+        let value = self.0.room(record);
+        if how == Write::Modify {
+            let words = slot.words(before).expect("nobody writes during rehearsals");
+            self.0.room_mut(value).copy_from_slice(words);
+        }
+        Ok(self.0.push(record, Some(value), 1))
+    }
+
+    /// As [`Scheme::insert`](engine::Scheme::insert), of a record that has no value except one from this rehearsal.
+    pub fn insert(&mut self, record: RecordRef<'db, S>) -> Option<&mut [u64]> {
+        if let Some(own) = self.0.find(record) {
+            *self.0.note_mut(own) += 1;
+            return self.0.give(own);
+        }
+        let value = self.0.room(record);
+        self.0.push(record, Some(value), 1)
+    }
+
+    /// As [`Scheme::delete`](engine::Scheme::delete).
+    ///
+    /// # Errors
+    /// None: the record enters the footprint.
+    pub fn delete(
+        &mut self,
+        slot: &Slot<'db, S>,
+        coverage: &mut Coverage,
+        record: RecordRef<'db, S>,
+    ) -> Result<bool, Abort> {
+        // No transaction may look for the row when it has left the indexes, whichever wrote it before. The number of a
+        // record that the rehearsal has added says nothing: another record may be there when the transaction executes.
+        let own = self.0.find(record);
+        if own.is_none() || slot.newest(record).is_some() {
+            coverage.record(record.id(), Mode::Exclusive)?;
+        }
+        if let Some(own) = own {
+            *self.0.note_mut(own) += 1;
+            return Ok(self.0.take(own));
+        }
+        let has_value = !is_absent(slot.newest(record));
+        if has_value {
+            self.0.push(record, None, 1);
+        }
+        Ok(has_value)
+    }
+}

@@ -1,0 +1,176 @@
+//! The plan of a batch in which writes have their places in the version chains of records before any transaction
+//! executes: a version for each write, without a value yet, with the number of its transaction. Locks protect keys and
+//! stretches, which have no chain that a version could stand in.
+//!
+//! INVARIANTS
+//! (1) Numbers fall along a chain (asserted in [`push_numbered`]): the versions of a batch are pushed in its order and
+//!     by one manager. Versions that are pushed while transactions run already, are pushed under locks.
+//! (2) No transaction of a batch needs a version older than the newest one that the batch finds (the cut in
+//!     [`push_numbered`]).
+
+use engine::{Abort, Step};
+use storage::{Pending, RecordRef, Slot};
+use sync::Latched;
+
+use crate::footprint::{Coverage, Footprint, Mode};
+use crate::ordered_locks::OrderedLocks;
+use crate::version_chain::{Chained, Stamped, cut};
+use crate::{Batches, OwnVersions, RehearsedWrites};
+
+/// The plans of a run's batches, one after the other.
+#[derive(Debug)]
+pub struct VersionPlan<'db, S: Chained> {
+    locks: OrderedLocks,
+    /// By manager.
+    writes: Box<[Latched<Vec<Foreseen<'db, S>>>]>,
+    /// By place.
+    places: Box<[Latched<Place<'db, S>>]>,
+}
+
+/// A record that the transaction at a place is to write, `times` times.
+#[derive(Debug)]
+struct Foreseen<'db, S: Chained> {
+    record: RecordRef<'db, S>,
+    place: usize,
+    times: u32,
+}
+
+/// The plan of a transaction.
+#[derive(Debug)]
+struct Place<'db, S: Chained> {
+    footprint: Footprint,
+    placeholders: Vec<(RecordRef<'db, S>, Pending<'db, S>, u32)>,
+}
+
+impl<'db, S: Chained> VersionPlan<'db, S> {
+    /// Makes plans for batches of at most `places` places, with as many managers as there are workers.
+    pub fn new(places: usize, workers: usize) -> Self {
+        let place = || Latched::new(Place { footprint: Footprint::default(), placeholders: Vec::new() });
+        Self {
+            locks: OrderedLocks::new(places, workers),
+            writes: (0..workers).map(|_| Latched::new(Vec::new())).collect(),
+            places: (0..places).map(|_| place()).collect(),
+        }
+    }
+
+    /// Takes over the results of a rehearsal: the footprint of the transaction at a place, and its writes.
+    pub fn declare(
+        &self,
+        place: usize,
+        slot: &Slot<'db, S>,
+        footprint: &mut Footprint,
+        writes: &RehearsedWrites<'db, S>,
+    ) {
+        if !footprint.is_boundless() {
+            self.locks.declare(place, footprint);
+            for (record, times) in writes.iter().filter(|(record, _)| slot.newest(*record).is_some()) {
+                let number = Footprint::of_record(record.id());
+                // A record without a number of its own is in a stretch, or was inserted by the attempt itself.
+                if footprint.covers(number, Mode::Shared) {
+                    let manager = number as usize % self.writes.len();
+                    self.writes[manager].lock().push(Foreseen { record, place, times });
+                }
+            }
+        }
+        core::mem::swap(footprint, &mut self.places[place].lock().footprint);
+    }
+
+    /// Does a worker's share of planning when all transactions are declared: grants locks, and puts placeholders into
+    /// chains.
+    pub fn put(&self, slot: &mut Slot<'db, S>, batches: &Batches, worker: usize, workers: usize) {
+        for manager in (worker..self.writes.len()).step_by(workers) {
+            self.locks.grant(manager);
+            let mut writes = self.writes[manager].lock();
+            writes.sort_unstable_by_key(|write| (write.record.id(), write.place));
+            for Foreseen { record, place, times } in writes.drain(..) {
+                let version = push_numbered(slot, record, batches.number_of(place), batches.before());
+                self.places[place].lock().placeholders.push((record, version, times));
+            }
+        }
+    }
+
+    /// Whether the transaction at a place has all its locks.
+    #[inline]
+    pub fn are_locks_held(&self, place: usize) -> bool {
+        self.locks.are_held(place)
+    }
+
+    /// Hands over the plan of the transaction at a place.
+    pub fn hand_over(&self, place: usize, footprint: &mut Footprint, own: &mut OwnVersions<'db, S>) {
+        let mut planned = self.places[place].lock();
+        core::mem::swap(footprint, &mut planned.footprint);
+        for (record, version, times) in planned.placeholders.drain(..) {
+            own.adopt(record, version, times);
+        }
+    }
+
+    /// Gives up the locks of the transaction at a place, which has ended.
+    pub fn release(&self, place: usize) {
+        self.locks.release(place);
+    }
+}
+
+/// The position of an attempt's own version of a record, for a new value, where the attempt has not written one: the
+/// record's placeholder, or a version that is pushed now, as by [`push_numbered`].
+///
+/// # Errors
+/// When the record has neither a placeholder nor a lock.
+///
+/// # Panics
+/// When the lock of a key is used for a row that was there before the batch.
+pub fn own_version<'db, S: Chained>(
+    slot: &mut Slot<'db, S>,
+    coverage: &Coverage,
+    own: &mut OwnVersions<'db, S>,
+    record: RecordRef<'db, S>,
+    (number, watermark): (u64, u64),
+) -> Result<usize, Abort> {
+    if let Some(at) = own.write(record) {
+        return Ok(at);
+    }
+    // A row that is there has its place in the order by its stretch or, if it was inserted within the batch, by its
+    // key. For a row that was there before, other transactions read and write under the number of the record alone.
+    let is_alone = coverage.step() != Step::Planned;
+    let is_fresh = slot.newest(record).is_none();
+    if !(is_alone || is_fresh) {
+        if !coverage.is_covered_otherwise(Mode::Exclusive) {
+            return Err(Abort::Footprint);
+        }
+        let mut chain = core::iter::successors(slot.newest(record), |version| slot.older(*version));
+        let mut is_new = || chain.all(|version| version.meta().stamp().number() > watermark);
+        assert!(coverage.stretch().is_some() || is_new(), "a key stands for rows that are new in the batch");
+    }
+    let version = push_numbered(slot, record, number, watermark);
+    Ok(own.add(record, version))
+}
+
+// ANCHOR: push
+/// Puts a version with this number over the newest one of a record. No attempt looks at numbers below `watermark`.
+pub fn push_numbered<'db, S: Chained>(
+    slot: &mut Slot<'db, S>,
+    record: RecordRef<'db, S>,
+    number: u64,
+    watermark: u64,
+) -> Pending<'db, S> {
+    let version = slot.new_version(record);
+    version.version().meta().stamp().set_number(number);
+    let over = loop {
+        let over = slot.newest(record);
+        // Invariant (1).
+        assert!(
+            over.is_none_or(|over| over.meta().stamp().number() < number),
+            "a chain grows towards greater numbers"
+        );
+        // The push fails if the only version of the record is just being moved into the record.
+        if record.push(&version, over) {
+            break over;
+        }
+    };
+    match over.map(|over| over.meta().stamp().number()) {
+        Some(below) if below > watermark => slot.settle_later(record, number),
+        Some(_) => cut(slot, record, &version, number, watermark), // Invariant (2).
+        None => {}
+    }
+    version
+}
+// ANCHOR_END: push

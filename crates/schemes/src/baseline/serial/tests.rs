@@ -1,0 +1,3 @@
+//! Claims about `serial`.
+
+crate::tests::conformance!(crate::baseline::serial::entry::ENTRY);

@@ -1,0 +1,3 @@
+//! Claims about `uncontrolled`.
+
+crate::tests::conformance!(crate::baseline::uncontrolled::entry::ENTRY);

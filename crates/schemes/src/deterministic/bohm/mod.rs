@@ -1,0 +1,412 @@
+//! BOHM: versions in an order that was fixed before (Faleiro, Abadi, VLDB 2015).
+//!
+//! IDEA        The transactions of a batch have an order before any of them runs. For each record that a transaction
+//!             will write there is a version before it has a value: a placeholder with the number of the transaction,
+//!             at its place in the record's chain. So a reader knows which version it must read, whichever transaction
+//!             runs first: the last version below its own number. It waits for that version's value. Reads block no
+//!             writes, and writes block no writes; nothing aborts for a conflict.
+//! RECORD      The chain and its stamps are `parts::version_chain`; the header counts nothing. A version's
+//!             number is that of the batch (bits 15..), of the transaction in it (0..14), and in between whether it
+//!             ran alone.
+//! COMMIT      1. Rehearse: the procedure runs, and changes nothing; its accesses enter the footprint.
+//!             2. Declare the footprint, and the records that were written.
+//!             3. Plan: when all have declared, each manager puts the placeholders into the chains of its share of the
+//!                records, in the order of the transactions; and grants its share of the locks.
+//!             4. Execute, each worker in the order of its transactions: a read waits until the version that it finds
+//!                is sealed. An access that was not declared is not made.
+//!             5. Seal the versions. A placeholder that was not written, or whose transaction did not commit, gets the
+//!                value of the version before it.
+//!             6. Transactions that touched what they had not declared execute again, alone, after the others, in their
+//!                order.
+//! INVARIANTS  (1) Numbers fall along a chain (`parts::VersionPlan`, which is steps 2 and 3): a version that is
+//!                 pushed later than the placeholders has locks (3).
+//!             (2) An attempt that waits for a version waits for a smaller number, and a worker executes in the order
+//!                 of numbers: the first transaction that has not ended never waits.
+//!             (3) A row that comes or goes within a batch, or that is numbered in a stretch, is written under the lock
+//!                 of its key or stretch, which is granted in the order of the batch. No transaction has a placeholder
+//!                 for it, or the transaction that has one waits for that lock, too.
+//! DEPARTURES  The original is told the write sets. Here a rehearsal finds them, and since keys that are missing,
+//!             ranges, insertions and deletions must be ordered as well, there are locks for these, as under `calvin`:
+//!             a deletion excludes attempts that touch the record, an insertion those that missed the key or scan its
+//!             stretch. Reads are declared with the footprint, because unforeseen accesses must not depend on who runs
+//!             first. The original executes the writer of a missing value instead of waiting for the value; here the
+//!             writer's worker comes to it in time. The managers are the workers, between two meetings, and not threads
+//!             of their own. Clients hear of no commit before its batch has ended, so that to them the order agrees
+//!             with real time; but a transaction may run after one that comes later in the order has committed, and so
+//!             no more is promised.
+
+pub mod entry;
+pub mod plants;
+#[cfg(all(test, feature = "tests", not(loom)))]
+mod tests;
+
+use engine::driver::Planned;
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
+    Stamp, Step, Ticket, Touch, Write,
+};
+use parts::footprint::{Coverage, Mode};
+use parts::version_chain::{self, ChainHead, VersionStamp, below, settle, words_of};
+use parts::{Batches, Numbered, OwnVersions, RehearsedWrites, VersionPlan, own_version};
+use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
+use sync::atomic::{AtomicBool, Ordering};
+use sync::plant::is_planted;
+use sync::waiter;
+
+/// The state that all transactions share.
+#[derive(Debug)]
+pub struct Bohm {
+    batch_max: usize,
+    batches: Batches,
+    is_abandoned: AtomicBool,
+}
+
+/// The version of a record that has a value; `None` if the record has none.
+type Seen<'db> = Option<VersionRef<'db, Bohm>>;
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Bohm>,
+    /// The attempt's number, which its versions have.
+    numbered: Numbered,
+    coverage: Coverage,
+    /// Used in a rehearsal.
+    rehearsed: RehearsedWrites<'db, Bohm>,
+    /// Used in every other attempt.
+    own: OwnVersions<'db, Bohm>,
+}
+
+impl Shape for Bohm {
+    type Header = ChainHead;
+    type Version = VersionStamp;
+    type Leaf = ();
+    type Data = Versioned;
+}
+
+impl Scheme for Bohm {
+    const INFO: Info = Info {
+        name: "bohm",
+        title: "BOHM",
+        paper: "Faleiro, Abadi: Rethinking serializable multiversion concurrency control, VLDB 2015",
+        family: Family::Deterministic,
+        isolation: Isolation::Serializable,
+        workers: Admits::Any,
+        views: engine::Views::Unconfirmed,
+        idea: "fixes the order of a batch, and puts empty versions in this order before anything executes",
+    };
+    const SETTINGS: &'static [Setting] = &[Setting {
+        name: "bohm.batch",
+        default: "64",
+        range: Range::Int(1, 10_000),
+        unit: "transactions",
+        doc: "Transactions of a batch: large ones meet less often; in small ones less has changed since the rehearsal, \
+              and chains stay short.",
+        stresses: "meetings of the workers, latency, and the length of chains of versions",
+    }];
+    const INSERT: InsertAt = InsertAt::Install;
+    const PLANS: bool = true;
+    const SERIAL_STAMPS: bool = true;
+    type Driver = Planned;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
+        Ok(Self {
+            batch_max: values.int("bohm.batch") as usize,
+            batches: Batches::default(),
+            is_abandoned: AtomicBool::new(false),
+        })
+    }
+
+    fn clients(values: &Values, asked: usize) -> usize {
+        asked.max(values.int("bohm.batch") as usize)
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            rehearsed: RehearsedWrites::new(&slot),
+            slot,
+            numbered: Numbered::default(),
+            coverage: Coverage::default(),
+            own: OwnVersions::default(),
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    /// The first version has number 0, which is before every batch.
+    fn loaded(&self, _: RecordRef<'_, Self>) {}
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.rehearsed.clear();
+        txn.numbered = self.batches.enter(ticket)?;
+        txn.coverage.begin(ticket.step)
+    }
+
+    #[inline]
+    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
+        txn.coverage.touch(touch)
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        if let Some(own) = txn.rehearsed.find(record) {
+            return Ok(txn.rehearsed.value(own));
+        }
+        if let Some(own) = txn.own.written(record) {
+            return Ok(txn.own.words(own).map(|words| &*words));
+        }
+        txn.coverage.record(record.id(), Mode::Shared)?;
+        let seen = self.see(txn, record)?;
+        Ok(seen.and_then(|version| txn.slot.words(version)))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if txn.coverage.step() == Step::Rehearsal {
+            return txn.rehearsed.write(&txn.slot, &mut txn.coverage, record, how);
+        }
+        if let Some(own) = txn.own.written(record) {
+            return Ok(txn.own.words(own));
+        }
+        let Some(own) = self.over_value(txn, record, how)? else { return Ok(None) };
+        Ok(txn.own.words(own))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if txn.rehearsed.find(record).is_some() {
+            return Ok(txn.rehearsed.insert(record));
+        }
+        if let Some(own) = txn.own.written(record) {
+            return Ok(txn.own.revive(own));
+        }
+        if self.see(txn, record)?.is_some() {
+            txn.coverage.record(record.id(), Mode::Shared)?;
+            return Ok(None);
+        }
+        if txn.coverage.step() == Step::Rehearsal {
+            return Ok(txn.rehearsed.insert(record));
+        }
+        let own = self.own(txn, record)?;
+        Ok(txn.own.words(own))
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        if txn.coverage.step() == Step::Rehearsal {
+            return txn.rehearsed.delete(&txn.slot, &mut txn.coverage, record);
+        }
+        // Nobody may look for the row after it has left the indexes, also if it was only updated before.
+        txn.coverage.record(record.id(), Mode::Exclusive)?;
+        if let Some(own) = txn.own.written(record) {
+            return Ok(txn.own.delete(own));
+        }
+        Ok(self.over_value(txn, record, Write::Blind)?.is_some_and(|own| txn.own.delete(own)))
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.coverage.miss()
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.coverage.miss()
+    }
+
+    #[inline]
+    fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// Step 5 of COMMIT.
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let stamp = Stamp(txn.numbered.number);
+        for at in 0..txn.own.len() {
+            if !txn.own.get(at).is_written {
+                self.pass_through(txn, at);
+                continue;
+            }
+            let record = txn.own.get(at).record;
+            let before = txn.below(record);
+            let value = txn.own.words(at).map(|words| &*words);
+            seen.installed(record, words_of(&txn.slot, before), value);
+            sink.logged(stamp, record, value);
+        }
+        txn.own.seal();
+        self.leave(txn);
+        stamp
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        txn.own.unwrite().for_each(|at| self.pass_through(txn, at));
+        txn.own.undo(&mut txn.slot);
+        self.leave(txn);
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        version_chain::retire(record, |_| true).0
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        words_of(&txn.slot, txn.slot.newest(record))
+    }
+}
+
+impl Planning for Bohm {
+    const IN_ORDER: bool = true;
+    type Plan<'db> = VersionPlan<'db, Self>;
+
+    fn batch_max(&self) -> usize {
+        self.batch_max
+    }
+
+    fn open(&self, places: usize, workers: usize) -> VersionPlan<'_, Self> {
+        self.batches.open();
+        VersionPlan::new(places, workers)
+    }
+
+    fn close(&self) {
+        self.batches.close();
+    }
+
+    fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Relaxed); // Relaxed: only ends waits.
+    }
+
+    fn turn(&self) {
+        self.batches.turn();
+    }
+
+    // ANCHOR: declare
+    /// Step 2 of COMMIT.
+    fn declare<'db>(&'db self, plan: &VersionPlan<'db, Self>, txn: &mut Txn<'db>) {
+        plan.declare(txn.numbered.place(), &txn.slot, txn.coverage.footprint(), &txn.rehearsed);
+    }
+
+    /// Step 3 of COMMIT.
+    fn plan<'db>(
+        &'db self,
+        plan: &VersionPlan<'db, Self>,
+        txn: &mut Txn<'db>,
+        worker: usize,
+        workers: usize,
+    ) {
+        plan.put(&mut txn.slot, &self.batches, worker, workers);
+    }
+    // ANCHOR_END: declare
+
+    fn may_run(plan: &VersionPlan<'_, Self>, place: usize) -> bool {
+        plan.are_locks_held(place)
+    }
+
+    fn prepare<'db>(plan: &VersionPlan<'db, Self>, txn: &mut Txn<'db>, place: usize) {
+        plan.hand_over(place, txn.coverage.footprint(), &mut txn.own);
+    }
+
+    fn release(plan: &VersionPlan<'_, Self>, place: usize) {
+        plan.release(place);
+    }
+}
+
+impl Bohm {
+    // ANCHOR: see
+    /// The version that the attempt sees; waits for its value. `None` if the record has no value then.
+    #[inline]
+    fn see<'db>(&self, txn: &Txn<'db>, record: RecordRef<'db, Self>) -> Result<Seen<'db>, Abort> {
+        let Some(version) = txn.below(record) else { return Ok(None) };
+        if !version.is_sealed() {
+            if is_planted(&plants::BOHM_SKIPS_PENDING) {
+                return Ok(None);
+            }
+            // Invariant (2). Relaxed: only ends the wait.
+            let is_over = || self.is_abandoned.load(Ordering::Relaxed);
+            waiter::wait_until(None, || version.is_sealed() || is_over());
+            if !version.is_sealed() {
+                return Err(Abort::Stopped);
+            }
+        }
+        Ok(if version.meta().is_tombstone() { None } else { Some(version) })
+    }
+    // ANCHOR_END: see
+
+    /// Makes a version of the attempt's own, for a new value, of a record of which it has written none.
+    fn own<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<usize, Abort> {
+        // Invariant (3).
+        let numbers = (txn.numbered.number, self.batches.before());
+        own_version(&mut txn.slot, &txn.coverage, &mut txn.own, record, numbers)
+    }
+
+    /// Like `own`, if the record has a value. A version that modifies the value starts with a copy of it.
+    #[inline]
+    fn over_value<'db>(
+        &self,
+        txn: &mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<usize>, Abort> {
+        txn.coverage.record(record.id(), Mode::Shared)?;
+        let Some(before) = self.see(txn, record)? else { return Ok(None) };
+        let at = self.own(txn, record)?;
+        if how == Write::Modify {
+            let words = txn.slot.words(before).expect("what is seen is sealed");
+            txn.own.get(at).version.words().copy_from_slice(words);
+        }
+        Ok(Some(at))
+    }
+
+    // ANCHOR: pass
+    /// Gives a version of the attempt's own the value of the version before it.
+    fn pass_through(&self, txn: &mut Txn<'_>, at: usize) {
+        if is_planted(&plants::BOHM_PASSES_NOTHING) && !txn.own.get(at).is_written {
+            txn.own.get(at).version.version().meta().set_tombstone(true);
+            return;
+        }
+        // An attempt that gives up the run leaves nothing that anybody reads.
+        let record = txn.own.get(at).record;
+        let before = self.see(txn, record).unwrap_or_default();
+        txn.own.pass(at, before.and_then(|before| txn.slot.words(before)));
+    }
+    // ANCHOR_END: pass
+
+    /// Ends the attempt: brings records down to one version.
+    #[inline]
+    fn leave(&self, txn: &mut Txn<'_>) {
+        if txn.coverage.step() != Step::Rehearsal {
+            settle(&mut txn.slot, || self.batches.before());
+        }
+        self.batches.leave(&mut txn.numbered);
+    }
+}
+
+impl<'db> Txn<'db> {
+    /// The newest version below the attempt's number.
+    #[inline]
+    fn below(&self, record: RecordRef<'db, Bohm>) -> Option<VersionRef<'db, Bohm>> {
+        below(&self.slot, record, |version| {
+            let is_later = version.meta().number() >= self.numbered.number;
+            is_later && !(version.is_sealed() && is_planted(&plants::BOHM_READS_NEWEST))
+        })
+    }
+}

@@ -1,0 +1,3 @@
+//! Claims about `bohm`.
+
+crate::tests::conformance!(crate::deterministic::bohm::entry::ENTRY);

@@ -1,0 +1,21 @@
+//! The entry of the scheme in the catalogue.
+
+use engine::entry::{Entry, Planted, Toggle};
+
+use super::{Calvin, plants};
+
+/// The entry.
+pub const ENTRY: Entry = Entry {
+    toggles: &[
+        Toggle { says: "batch size: batches are small", setting: "calvin.batch", value: "16" },
+        Toggle { says: "lock managers: one grants all locks", setting: "calvin.managers", value: "1" },
+    ],
+    plants: &[
+        Planted::new(&plants::CALVIN_RUNS_EARLY),
+        Planted::new(&parts::plants::REHEARSALS_TRUSTED),
+        Planted::new(&parts::plants::MISSES_UNTOUCHED),
+        Planted::new(&parts::plants::KEYS_STAND_FOR_ALL),
+        Planted::new(&parts::plants::STRETCHES_UNTOUCHED),
+    ],
+    ..Entry::of::<Calvin>()
+};

@@ -1,0 +1,3 @@
+//! Claims about `calvin`.
+
+crate::tests::conformance!(crate::deterministic::calvin::entry::ENTRY);

@@ -1,0 +1,529 @@
+//! Caracal: versions in sorted arrays, appended in batches (Qin, Brown, Goel, SOSP 2021).
+//!
+//! IDEA        The transactions of a batch, which the paper calls an epoch, have an order before any of them runs. Each
+//!             record that some of them will write gets an array with one version for each of these, sorted by the
+//!             order and empty at first. A reader searches the array by halves for the last version before its own
+//!             place, and waits for its value; nothing aborts for a conflict. Contended records show while the versions
+//!             are appended, before anything executes. They are appended to in buffers, which are merged once. All
+//!             transactions that write such a record execute on the same worker, so that their waits are local.
+//! RECORD      The value that earlier batches left is in place; the header says whether there is one, which array the
+//!             record has, and where its next array is gathered (`version_arrays`, `batch_append`).
+//! COMMIT      1. Rehearse: the procedure runs, and changes nothing; its accesses enter the footprint.
+//!             2. Append the place of the transaction to each record that it wrote, and declare the footprint.
+//!             3. Lay out, when all have appended. Each worker takes its share of the records, merges and sorts their
+//!                places, settles what an earlier batch left in the record's array (the minor collection), and lays the
+//!                new array out. It settles the records whose arrays are about to be in the way (the major collection),
+//!                and determines who is responsible for contended records. Locks are granted.
+//!             4. Execute: each worker executes, in the order of the batch, the transactions of its clients for which
+//!                nobody else is responsible, and those for which it is responsible.
+//!             5. Fill the versions. A version that was not written, or whose transaction did not commit, is marked to
+//!                be ignored: a reader that comes to it goes on to the version before.
+//!             6. Transactions that touched what they had not declared execute again, alone, after the others, in their
+//!                order.
+//! INVARIANTS  (1) An attempt that waits for a version waits for a smaller place, and a worker executes in the order of
+//!                 places: the first transaction that has not ended never waits.
+//!             (2) A record with an array of the present batch is not written in place before the batch has executed.
+//!                 Records that are written in place before that are under an exclusive lock, of their key or their
+//!                 stretch, which is granted in the order of the batch: rows of a numbered stretch, and rows that are
+//!                 new in the batch. Neither has an array.
+//!             (3) Every version of an array is filled when its batch has executed, so that the last version that is
+//!                 not to be ignored is the record's value from then on, until the record is settled.
+//!             (4) Records are settled while nobody executes or rehearses, at the latest when the arrays of as many
+//!                 batches stand as `caracal.collect_every` allows: arrays that are laid out later do not run over
+//!                 them.
+//! DEPARTURES  The original is told the write sets. Here a rehearsal finds them, and keys that are missing, ranges,
+//!             insertions and deletions are ordered by locks, as under `bohm`, where the reasons are. The original
+//!             splits a transaction into pieces, and executes elsewhere only the pieces that touch contended records. A
+//!             procedure is one function here: the whole transaction goes to the worker that is responsible for the
+//!             most contended record that it writes. Whether a record is contended is told by its writers alone. Arrays
+//!             are not kept from one batch to the next with their last version, but settled in place, by the same
+//!             collections; a region of arrays is then given up at once. A version has the width of its record from the
+//!             start, and is found by its place, without a pointer. A blind write asks whether there is a value, and so
+//!             waits as well. Clients hear of no commit before its batch has ended, so that to them the order agrees
+//!             with real time; but a transaction may run after one that comes later in the order has committed, and so
+//!             no more is promised.
+
+pub mod batch_append;
+pub mod entry;
+pub mod plants;
+pub mod responsible;
+#[cfg(all(test, feature = "tests", not(loom)))]
+mod tests;
+pub mod version_arrays;
+
+use engine::driver::Planned;
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
+    Stamp, Step, Ticket, Touch, Write,
+};
+use parts::footprint::{Coverage, Footprint, Mode};
+use parts::ordered_locks::OrderedLocks;
+use parts::{Batches, BufferedWrites, CopyBuffer, Numbered};
+use storage::{InPlace, LeafRef, RecordRef, Shape, Slot};
+use sync::Latched;
+use sync::atomic::{AtomicBool, Ordering};
+use sync::plant::is_planted;
+
+use self::batch_append::Appends;
+use self::responsible::Responsible;
+use self::version_arrays::{ArrayHead, LaidOut, Seen, VersionArray, VersionArrays};
+
+/// The state that all transactions share.
+#[derive(Debug)]
+pub struct Caracal {
+    batch_max: usize,
+    slots: usize,
+    is_batch_append: bool,
+    splits: bool,
+    /// The number of versions from which on a record is contended.
+    contended: usize,
+    arrays: VersionArrays,
+    batches: Batches,
+    is_abandoned: AtomicBool,
+}
+
+/// The plans of a run's batches.
+#[derive(Debug)]
+pub struct Plan<'db> {
+    locks: OrderedLocks,
+    appends: Appends<'db, Caracal>,
+    /// The transactions' plans, by place.
+    places: Box<[Latched<Place<'db>>]>,
+    responsible: Responsible,
+    laid_out: LaidOut<'db, Caracal>,
+}
+
+/// The plan of a transaction.
+#[derive(Debug, Default)]
+struct Place<'db> {
+    footprint: Footprint,
+    /// Records that have a version for it.
+    appended: Vec<RecordRef<'db, Caracal>>,
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Caracal>,
+    numbered: Numbered,
+    coverage: Coverage,
+    /// Each write with the position of its version in the record's array; `None` if the write goes in place.
+    writes: BufferedWrites<'db, Caracal, Option<usize>>,
+    /// The place in the present batch before which the attempt sees versions.
+    place: u32,
+    appended: Vec<RecordRef<'db, Caracal>>,
+    /// The copy that the last read lent.
+    copy: CopyBuffer,
+}
+
+impl Shape for Caracal {
+    type Header = ArrayHead;
+    type Version = ();
+    type Leaf = ();
+    type Data = InPlace;
+}
+
+impl Scheme for Caracal {
+    const INFO: Info = Info {
+        name: "caracal",
+        title: "Caracal",
+        paper: "Qin, Brown, Goel: Caracal: contention management with deterministic concurrency control, SOSP 2021",
+        family: Family::Deterministic,
+        isolation: Isolation::Serializable,
+        workers: Admits::Any,
+        views: engine::Views::Unconfirmed,
+        idea: "fixes the order of a batch, and appends empty versions to sorted arrays, which shows what is contended",
+    };
+    const SETTINGS: &'static [Setting] = &[
+        number(
+            ("caracal.batch", "64", "transactions"),
+            "Transactions of a batch, which is the paper's epoch: large ones, as in the paper, meet less often and \
+             show better what is contended; in small ones less has changed since the rehearsal.",
+            "meetings of the workers, latency, and the length of arrays of versions",
+            10_000,
+        ),
+        number(
+            ("caracal.contended", "8", "versions"),
+            "From how many versions in a batch on a record counts as contended, for `caracal.batch_append` and \
+             `caracal.split`.",
+            "how many records are managed apart",
+            10_000,
+        ),
+        switch(
+            "caracal.batch_append",
+            "`on` gathers the versions of contended records in buffers of each session's own, which are merged once; \
+             `off` puts each into its place under the record's latch.",
+            "latches of contended records while a batch is rehearsed",
+        ),
+        switch(
+            "caracal.split",
+            "`on` executes who writes a contended record on the worker responsible for it, so that they do not wait \
+             for each other across workers; `off` executes each on the worker of its client.",
+            "waits between workers, and how evenly they are busy",
+        ),
+        number(
+            ("caracal.collect_every", "4", "batches"),
+            "How many batches the versions of a record stand at most that is not written again: 1 settles all records \
+             in the next batch.",
+            "memory for versions, and reads that find a value in an array",
+            200,
+        ),
+    ];
+    const INSERT: InsertAt = InsertAt::Install;
+    const PLANS: bool = true;
+    const SERIAL_STAMPS: bool = true;
+    type Driver = Planned;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+        let is_on = |name: &str| values.text(name) == "on";
+        Ok(Self {
+            batch_max: values.int("caracal.batch") as usize,
+            slots: env.slots,
+            is_batch_append: is_on("caracal.batch_append"),
+            splits: is_on("caracal.split"),
+            contended: values.int("caracal.contended") as usize,
+            arrays: VersionArrays::new(values.int("caracal.collect_every") as usize, env.workers.max(1)),
+            batches: Batches::default(),
+            is_abandoned: AtomicBool::new(false),
+        })
+    }
+
+    fn clients(values: &Values, asked: usize) -> usize {
+        asked.max(values.int("caracal.batch") as usize)
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            writes: BufferedWrites::new(&slot),
+            slot,
+            numbered: Numbered::default(),
+            coverage: Coverage::default(),
+            place: u32::MAX,
+            appended: Vec::new(),
+            copy: CopyBuffer::default(),
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    fn loaded(&self, record: RecordRef<'_, Self>) {
+        record.header().set(0, true);
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.writes.clear();
+        txn.numbered = self.batches.enter(ticket)?;
+        txn.place = if ticket.step == Step::Planned { txn.numbered.place() as u32 } else { u32::MAX };
+        txn.coverage.begin(ticket.step)
+    }
+
+    #[inline]
+    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
+        txn.coverage.touch(touch)
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.value(own));
+        }
+        txn.coverage.record(record.id(), Mode::Shared)?;
+        let seen = self.see(record, txn.place)?;
+        let copy = txn.copy.room(record.width());
+        Ok(seen.copy(record, copy).then_some(&*copy))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.value_mut(own));
+        }
+        // The write goes beside others, into a version, unless the stretch stands for the record.
+        let is_stretch = txn.coverage.step() == Step::Rehearsal && txn.coverage.stretch().is_some();
+        txn.coverage.record(record.id(), if is_stretch { Mode::Exclusive } else { Mode::Shared })?;
+        let seen = self.see(record, txn.place)?;
+        if !seen.is_value() {
+            return Ok(None);
+        }
+        let to = self.version_of(txn, record)?;
+        let value = txn.writes.room(record);
+        if how == Write::Modify {
+            seen.copy(record, txn.writes.room_mut(value));
+        }
+        Ok(txn.writes.push(record, Some(value), to))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.give(own));
+        }
+        if self.see(record, txn.place)?.is_value() {
+            txn.coverage.record(record.id(), Mode::Shared)?;
+            return Ok(None);
+        }
+        let to = self.version_of(txn, record)?;
+        let value = txn.writes.room(record);
+        Ok(txn.writes.push(record, Some(value), to))
+    }
+
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        let own = txn.writes.find(record);
+        // Nobody may look for the row after it has left the indexes, also if it was only updated before.
+        if own.is_none() || !record.header().is_fresh() {
+            txn.coverage.record(record.id(), Mode::Exclusive)?;
+        }
+        if let Some(own) = own {
+            return Ok(txn.writes.take(own));
+        }
+        let has_value = self.see(record, txn.place)?.is_value();
+        if has_value {
+            let to = self.version_of(txn, record)?;
+            txn.writes.push(record, None, to);
+        }
+        Ok(has_value)
+    }
+
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.coverage.miss()
+    }
+
+    fn adding<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.coverage.miss()
+    }
+
+    fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// Step 5 of COMMIT.
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let stamp = Stamp(txn.numbered.number);
+        let (writes, copy, is_planned) = (&txn.writes, &mut txn.copy, txn.place != u32::MAX);
+        for (at, write) in writes.iter().enumerate() {
+            let (record, value) = (write.record, writes.value(at));
+            let copy = copy.room(record.width());
+            // The write has already waited for the value that was there before it.
+            let had_value =
+                seen.listens() && self.see(record, txn.place).is_ok_and(|before| before.copy(record, copy));
+            seen.installed(record, had_value.then_some(&*copy), value);
+            sink.logged(stamp, record, value);
+            match write.note {
+                Some(version) => self.array_of(record).fill(version, value),
+                None => self.store(record, value, is_planned),
+            }
+        }
+        for record in txn.appended.drain(..).filter(|record| writes.find(*record).is_none()) {
+            self.ignore(record, txn.place);
+        }
+        self.batches.leave(&mut txn.numbered);
+        stamp
+    }
+
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        txn.appended.drain(..).for_each(|record| self.ignore(record, txn.place));
+        self.batches.leave(&mut txn.numbered);
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        if self.arrays.may_have_value(record) { Retire::Alive } else { Retire::Done }
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        let seen = self.see(record, u32::MAX).expect("in a quiesced database every version is filled");
+        let copy = txn.copy.room(record.width());
+        seen.copy(record, copy).then_some(&*copy)
+    }
+}
+
+impl Planning for Caracal {
+    const IN_ORDER: bool = true;
+    type Plan<'db> = Plan<'db>;
+
+    fn batch_max(&self) -> usize {
+        self.batch_max
+    }
+
+    fn open(&self, places: usize, workers: usize) -> Plan<'_> {
+        self.batches.open();
+        let contended = self.is_batch_append.then_some(self.contended);
+        Plan {
+            locks: OrderedLocks::new(places, workers),
+            appends: Appends::new(self.slots, self.arrays.shares(), contended),
+            places: (0..places).map(|_| Latched::default()).collect(),
+            responsible: Responsible::new(places),
+            laid_out: self.arrays.laid_out(),
+        }
+    }
+
+    /// Settles all arrays: no array outlives the run and the records that it knew.
+    fn finish<'db>(&'db self, plan: &Plan<'db>) {
+        self.arrays.settle_all(&plan.laid_out);
+    }
+
+    fn close(&self) {
+        self.batches.close();
+    }
+
+    fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Relaxed); // Relaxed: only ends waits.
+    }
+
+    fn turn(&self) {
+        self.batches.turn();
+        self.arrays.turn();
+    }
+
+    /// Step 2 of COMMIT.
+    fn declare<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>) {
+        let place = txn.numbered.place();
+        plan.responsible.forget(place);
+        let mut planned = plan.places[place].lock();
+        planned.appended.clear();
+        let footprint = txn.coverage.footprint();
+        if !footprint.is_boundless() {
+            plan.locks.declare(place, footprint);
+            // A fresh record is the attempt's own, and a record without a number of its own is in a stretch.
+            let has_array = |record: &RecordRef<'db, Self>| {
+                !record.header().is_fresh()
+                    && footprint.covers(Footprint::of_record(record.id()), Mode::Shared)
+            };
+            for record in txn.writes.iter().map(|write| write.record).filter(has_array) {
+                plan.appends.append(txn.slot.id(), record, place as u32);
+                planned.appended.push(record);
+            }
+        }
+        core::mem::swap(footprint, &mut planned.footprint);
+    }
+
+    // ANCHOR: plan
+    /// Step 3 of COMMIT.
+    fn plan<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>, worker: usize, workers: usize) {
+        (worker..plan.locks.managers()).step_by(workers).for_each(|manager| plan.locks.grant(manager));
+        for share in (worker..self.arrays.shares()).step_by(workers) {
+            self.arrays.make_way(&plan.laid_out, share, &mut txn.copy);
+            let mut contended = Vec::new();
+            plan.appends.merge(share, |record, places| {
+                let id = self.arrays.lay_out(&plan.laid_out, share, record, places, &mut txn.copy);
+                if self.splits && places.len() >= self.contended {
+                    contended.push(id);
+                }
+            });
+            plan.responsible.spread(contended.iter().map(|id| self.arrays.get(*id)), share, workers);
+        }
+    }
+    // ANCHOR_END: plan
+
+    fn may_run(plan: &Plan<'_>, place: usize) -> bool {
+        plan.locks.are_held(place) || is_planted(&plants::CARACAL_RUNS_EARLY)
+    }
+
+    fn moves(&self) -> bool {
+        self.splits
+    }
+
+    fn worker_of(plan: &Plan<'_>, place: usize, home: usize) -> usize {
+        plan.responsible.worker_of(place, home)
+    }
+
+    fn prepare<'db>(plan: &Plan<'db>, txn: &mut Txn<'db>, place: usize) {
+        let mut planned = plan.places[place].lock();
+        core::mem::swap(txn.coverage.footprint(), &mut planned.footprint);
+        core::mem::swap(&mut txn.appended, &mut planned.appended);
+    }
+
+    fn release(plan: &Plan<'_>, place: usize) {
+        plan.locks.release(place);
+    }
+}
+
+impl Caracal {
+    /// The number of versions that stand in arrays, and the number for which there is room.
+    pub fn versions(&self) -> (usize, usize) {
+        self.arrays.versions()
+    }
+
+    /// The array of a record that was appended to.
+    fn array_of(&self, record: RecordRef<'_, Self>) -> VersionArray<'_> {
+        self.arrays.present(record.header()).expect("a record that was appended to has an array")
+    }
+
+    /// The value of a record that an attempt sees; waits for it.
+    #[inline]
+    fn see(&self, record: RecordRef<'_, Self>, place: u32) -> Result<Seen<'_>, Abort> {
+        // Invariant (1). Relaxed: only ends the wait.
+        self.arrays.see(record, place, || self.is_abandoned.load(Ordering::Relaxed))
+    }
+
+    /// The version into which a write of a record goes; `None` if the write goes in place.
+    fn version_of<'db>(&self, txn: &Txn<'db>, record: RecordRef<'db, Self>) -> Result<Option<usize>, Abort> {
+        let head = record.header();
+        if txn.coverage.step() != Step::Planned || head.is_fresh() {
+            return Ok(None);
+        }
+        if let Some(array) = self.arrays.present(head) {
+            return array.of(txn.place).map(Some).ok_or(Abort::Footprint);
+        }
+        // Invariant (2).
+        if !txn.coverage.is_covered_otherwise(Mode::Exclusive) {
+            return Err(Abort::Footprint);
+        }
+        let is_new = || head.writer() == self.batches.before();
+        assert!(
+            txn.coverage.stretch().is_some() || is_new(),
+            "a key stands for rows that are new in the batch"
+        );
+        Ok(None)
+    }
+
+    /// Stores a value in place, or the absence of one.
+    fn store(&self, record: RecordRef<'_, Self>, value: Option<&[u64]>, is_planned: bool) {
+        let head = record.header();
+        assert!(
+            !is_planned || head.array().is_none(),
+            "what executes among others writes no record with an array"
+        );
+        if let Some(value) = value {
+            record.store(value);
+        }
+        head.set(self.batches.before(), value.is_some());
+        head.leave_array();
+    }
+
+    /// Marks the version of a place that does not write it as to be ignored.
+    fn ignore(&self, record: RecordRef<'_, Self>, place: u32) {
+        let array = self.array_of(record);
+        let version = array.of(place).expect("what was appended has a version");
+        let absent = is_planted(&plants::CARACAL_IGNORES_NOTHING);
+        if absent { array.fill(version, None) } else { array.ignore(version) }
+    }
+}
+
+type Text = &'static str;
+
+const fn number((name, default, unit): (Text, Text, Text), doc: Text, stresses: Text, max: u64) -> Setting {
+    Setting { name, default, range: Range::Int(1, max), unit, doc, stresses }
+}
+
+const fn switch(name: Text, doc: Text, stresses: Text) -> Setting {
+    Setting { name, default: "on", range: Range::Choice(&["off", "on"]), unit: "", doc, stresses }
+}

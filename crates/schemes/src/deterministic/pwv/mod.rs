@@ -1,0 +1,537 @@
+//! PWV: piece-wise visibility (Faleiro, Abadi, Hellerstein: High performance transactions via early write visibility,
+//! VLDB 2017).
+//!
+//! IDEA        The transactions of a batch have an order before any of them runs, so nothing aborts for a conflict. The
+//!             only reason to hide a write is then that its transaction may roll back, or write the record again. When
+//!             neither is to be expected any longer, the write is exposed, while its transaction goes on: a hot record
+//!             is passed on after its last write, and not after the last access of its writer.
+//! RECORD      The chain and its stamps are `parts::version_chain`; the header counts nothing. A version's
+//!             number is as under `bohm`. The version also says whether its value is exposed: then there is a copy of
+//!             the value, until the version is sealed, in the course of the transaction (`courses`). The
+//!             course's count tells the runs of the transaction apart, and their outcomes.
+//! COMMIT      1. Rehearse, 2. declare and 3. plan, as under `bohm`. It is also counted how often each record is
+//!                written.
+//!             4. Execute, in the order of the transactions; a worker goes on with the next transaction where one
+//!                waits. A read waits until the version that it finds is sealed or exposed. A transaction that reads an
+//!                exposed value depends on the run that exposed it.
+//!             5. Expose: when the procedure has announced that it will not roll back, the writes are exposed that were
+//!                the last ones of their records, as far as the rehearsal knows; and all when the procedure has
+//!                returned.
+//!             6. Await the runs on which the transaction depends. If one of them was withdrawn, withdraw the present
+//!                run: take back what it exposed, and execute again, in the same place.
+//!             7. Seal the versions, as under `bohm`. A run that touched what it had not declared, or wrote once more
+//!                what it had exposed, or rolled back, is withdrawn, too, and its versions pass on the values before
+//!                them.
+//!             8. Transactions that touched what they had not declared execute again, alone, after the others, in their
+//!                order.
+//! INVARIANTS  (1) Numbers fall along a chain, and an attempt that waits waits for a smaller number, as under `bohm`;
+//!                 so it is with attempts that depend on runs. The first transaction that has not ended waits for
+//!                 nobody.
+//!             (2) An attempt ends, whether it commits, rolls back or lacks something in its footprint, only when all
+//!                 runs on which it depends have become final (`await_others`, for each kind of end). So its outcome is
+//!                 that of executing the batch in its order, by any number of workers.
+//!             (3) Keys, stretches and deleted records have locks, which are given up when the transaction has ended:
+//!                 nothing of these is seen early, and rows that come and go are those of final runs.
+//! DEPARTURES  The original is given transactions in pieces, each of one partition, with the reads and writes of each.
+//!             Here procedures are opaque, a rehearsal finds what they touch, and one worker executes a procedure as a
+//!             whole. So the pieces are the stretches between two accesses, a piece cannot run on another worker than
+//!             the rest, and the data dependencies between pieces are the order in which the procedure makes its
+//!             accesses. The original knows that the writes that it exposes will commit. A rehearsal may be wrong, so
+//!             that an exposed write is tentative here, and reading it a dependency, with cascades: the price of opaque
+//!             procedures. The votes on aborts are the hint `Transaction::decided`; a rollback that was announced not
+//!             to come is no error, but costs a cascade. Inserts are not exposed (3), so that two New-Orders of a
+//!             district run one after the other.
+
+pub mod courses;
+pub mod entry;
+pub mod plants;
+#[cfg(all(test, feature = "tests", not(loom)))]
+mod tests;
+
+use engine::driver::Planned;
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
+    Stamp, Step, Ticket, Touch, Write,
+};
+use parts::footprint::{Coverage, Mode};
+use parts::version_chain::{self, ChainHead, Stamped, below, settle};
+use parts::{Batches, Numbered, OwnVersions, RehearsedWrites, VersionPlan, own_version};
+use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
+use sync::atomic::{AtomicBool, Ordering};
+use sync::plant::is_planted;
+use sync::waiter;
+
+use self::courses::{Courses, EarlyStamp, Run};
+
+/// The state that all transactions share.
+#[derive(Debug)]
+pub struct Pwv {
+    batch_max: usize,
+    open_max: usize,
+    is_early: bool,
+    batches: Batches,
+    courses: Courses,
+    is_abandoned: AtomicBool,
+}
+
+/// The value of a record that has one, as an attempt sees it: the version, or `None` if the value is a copy in the
+/// attempt's buffer.
+type Seen<'db> = Option<VersionRef<'db, Pwv>>;
+
+type Plan<'db> = VersionPlan<'db, Pwv>;
+type Record<'db> = RecordRef<'db, Pwv>;
+/// The words of a value, if there is one: to be read, and to be written.
+type Value<'t> = Result<Option<&'t [u64]>, Abort>;
+type Words<'t> = Result<Option<&'t mut [u64]>, Abort>;
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Pwv>,
+    /// The attempt's number, which its versions have.
+    numbered: Numbered,
+    coverage: Coverage,
+    /// Used in a rehearsal.
+    rehearsed: RehearsedWrites<'db, Pwv>,
+    /// Used in every other attempt: the placeholders come first.
+    own: OwnVersions<'db, Pwv>,
+    /// Used in a planned attempt.
+    run: Run,
+    /// The exposed value that was read last.
+    copy: Vec<u64>,
+    /// Whether a run on which the attempt depends was withdrawn.
+    is_doomed: bool,
+}
+
+impl Shape for Pwv {
+    type Header = ChainHead;
+    type Version = EarlyStamp;
+    type Leaf = ();
+    type Data = Versioned;
+}
+
+impl Scheme for Pwv {
+    const INFO: Info = Info {
+        name: "pwv",
+        title: "PWV",
+        paper: "Faleiro, Abadi, Hellerstein: High performance transactions via early write visibility, VLDB 2017",
+        family: Family::Deterministic,
+        isolation: Isolation::Serializable,
+        workers: Admits::Any,
+        views: engine::Views::Unconfirmed,
+        idea: "fixes the order of a batch, and shows writes before their transactions end, when no rollback is due",
+    };
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "pwv.batch",
+            default: "64",
+            range: Range::Int(1, 10_000),
+            unit: "transactions",
+            doc: "Transactions of a batch: in small ones less has changed since the rehearsal; large ones meet less.",
+            stresses: "meetings of the workers, latency, and the length of chains of versions",
+        },
+        Setting {
+            name: "pwv.early",
+            default: "on",
+            range: Range::Choice(&["off", "on"]),
+            unit: "",
+            doc: "Whether writes are seen before their transactions end: pays if a hot record is written long before.",
+            stresses: "how long others wait for a hot record",
+        },
+        Setting {
+            name: "pwv.open",
+            default: "8",
+            range: Range::Int(1, 1_000),
+            unit: "attempts",
+            doc: "Attempts that a worker has open at a time: where one waits for others, it goes on with the next.",
+            stresses: "switches between attempts, and workers that wait",
+        },
+    ];
+    const INSERT: InsertAt = InsertAt::Install;
+    const PLANS: bool = true;
+    const SERIAL_STAMPS: bool = true;
+    type Driver = Planned;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
+        let batch_max = values.int("pwv.batch") as usize;
+        Ok(Self {
+            batch_max,
+            open_max: values.int("pwv.open") as usize,
+            is_early: values.text("pwv.early") == "on",
+            batches: Batches::default(),
+            courses: Courses::new(batch_max),
+            is_abandoned: AtomicBool::new(false),
+        })
+    }
+
+    fn clients(values: &Values, asked: usize) -> usize {
+        asked.max(values.int("pwv.batch") as usize)
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            rehearsed: RehearsedWrites::new(&slot),
+            slot,
+            numbered: Numbered::default(),
+            coverage: Coverage::default(),
+            own: OwnVersions::default(),
+            run: Run::default(),
+            copy: Vec::new(),
+            is_doomed: false,
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    /// The first version has number 0, which is before every batch.
+    fn loaded(&self, _: RecordRef<'_, Self>) {}
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.rehearsed.clear();
+        txn.is_doomed = false;
+        self.courses.begin(&mut txn.run, None, 0);
+        txn.numbered = self.batches.enter(ticket)?;
+        if ticket.step == Step::Planned {
+            self.courses.begin(&mut txn.run, Some(txn.numbered.place()), txn.own.len());
+        }
+        txn.coverage.begin(ticket.step)
+    }
+
+    #[inline]
+    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
+        txn.coverage.touch(touch)
+    }
+
+    #[inline]
+    fn read<'t, 'db>(&'db self, txn: &'t mut Txn<'db>, record: Record<'db>) -> Value<'t> {
+        if let Some(own) = txn.rehearsed.find(record) {
+            return Ok(txn.rehearsed.value(own));
+        }
+        self.expose(txn);
+        if let Some(own) = txn.own.written(record) {
+            return Ok(txn.own.words(own).map(|words| &*words));
+        }
+        txn.coverage.record(record.id(), Mode::Shared)?;
+        let seen = self.see(txn, record)?;
+        Ok(seen.map(|seen| words_of(&txn.slot, &txn.copy, seen)))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(&'db self, txn: &'t mut Txn<'db>, record: Record<'db>, how: Write) -> Words<'t> {
+        if txn.coverage.step() == Step::Rehearsal {
+            return txn.rehearsed.write(&txn.slot, &mut txn.coverage, record, how);
+        }
+        self.expose(txn);
+        if let Some(own) = txn.own.written(record) {
+            txn.count(own)?;
+            return Ok(txn.own.words(own));
+        }
+        let Some(own) = self.over(txn, record, how)? else { return Ok(None) };
+        Ok(txn.own.words(own))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(&'db self, txn: &'t mut Txn<'db>, record: Record<'db>) -> Words<'t> {
+        if txn.rehearsed.find(record).is_some() {
+            return Ok(txn.rehearsed.insert(record));
+        }
+        self.expose(txn);
+        if let Some(own) = txn.own.written(record) {
+            txn.count(own)?;
+            return Ok(txn.own.revive(own));
+        }
+        if self.see(txn, record)?.is_some() {
+            txn.coverage.record(record.id(), Mode::Shared)?;
+            return Ok(None);
+        }
+        if txn.coverage.step() == Step::Rehearsal {
+            return Ok(txn.rehearsed.insert(record));
+        }
+        let own = self.own(txn, record)?;
+        Ok(txn.own.words(own))
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        if txn.coverage.step() == Step::Rehearsal {
+            return txn.rehearsed.delete(&txn.slot, &mut txn.coverage, record);
+        }
+        self.expose(txn);
+        // Nobody may look for the row after it has left the indexes, also if it was only updated before.
+        txn.coverage.record(record.id(), Mode::Exclusive)?;
+        if let Some(own) = txn.own.written(record) {
+            txn.count(own)?;
+            return Ok(txn.own.delete(own));
+        }
+        Ok(self.over(txn, record, Write::Blind)?.is_some_and(|own| txn.own.delete(own)))
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.coverage.miss()
+    }
+
+    fn adding<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.coverage.miss()
+    }
+
+    /// Step 5 of COMMIT.
+    #[inline]
+    fn decided<'db>(&'db self, txn: &mut Txn<'db>) {
+        txn.run.decide();
+        self.expose(txn);
+    }
+
+    /// Steps 5 and 6 of COMMIT.
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
+        if !txn.run.has_dependencies() {
+            return Ok(());
+        }
+        if end == End::Commit {
+            txn.run.finish(&txn.own);
+            self.expose(txn);
+        }
+        self.await_others(txn)
+    }
+
+    /// Step 7 of COMMIT.
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let stamp = Stamp(txn.numbered.number);
+        for at in 0..txn.own.len() {
+            if !txn.own.is_written(at) {
+                self.pass_through(txn, at);
+                continue;
+            }
+            let record = txn.own.get(at).record;
+            let before = txn.below(record);
+            let value = txn.own.words(at).map(|words| &*words);
+            seen.installed(record, version_chain::words_of(&txn.slot, before), value);
+            sink.logged(stamp, record, value);
+        }
+        txn.own.seal();
+        self.courses.end(&mut txn.run);
+        self.leave(txn);
+        stamp
+    }
+
+    /// Steps 6 and 7 of COMMIT: `precommit` has found out whether the attempt is doomed.
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        if is_planted(&plants::PWV_WITHDRAWS_NOTHING) && !txn.is_doomed {
+            self.courses.end(&mut txn.run);
+        }
+        self.courses.withdraw(&mut txn.run, &mut txn.own, txn.is_doomed);
+        if txn.is_doomed {
+            txn.own.reset(&mut txn.slot);
+        } else {
+            txn.own.unwrite().for_each(|at| self.pass_through(txn, at));
+            txn.own.undo(&mut txn.slot);
+        }
+        self.leave(txn);
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        version_chain::retire(record, |_| true).0
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        version_chain::words_of(&txn.slot, txn.slot.newest(record))
+    }
+}
+
+impl Planning for Pwv {
+    const IN_ORDER: bool = true;
+    type Plan<'db> = Plan<'db>;
+
+    fn batch_max(&self) -> usize {
+        self.batch_max
+    }
+
+    fn open_max(&self) -> usize {
+        self.open_max
+    }
+
+    fn open(&self, places: usize, workers: usize) -> Plan<'_> {
+        self.batches.open();
+        VersionPlan::new(places, workers)
+    }
+
+    fn close(&self) {
+        self.batches.close();
+    }
+
+    fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Relaxed); // Relaxed: only ends waits.
+    }
+
+    fn turn(&self) {
+        self.batches.turn();
+    }
+
+    /// Step 2 of COMMIT.
+    fn declare<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>) {
+        plan.declare(txn.numbered.place(), &txn.slot, txn.coverage.footprint(), &txn.rehearsed);
+    }
+
+    /// Step 3 of COMMIT.
+    fn plan<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>, worker: usize, workers: usize) {
+        plan.put(&mut txn.slot, &self.batches, worker, workers);
+    }
+
+    fn may_run(plan: &Plan<'_>, place: usize) -> bool {
+        plan.are_locks_held(place)
+    }
+
+    fn prepare<'db>(plan: &Plan<'db>, txn: &mut Txn<'db>, place: usize) {
+        plan.hand_over(place, txn.coverage.footprint(), &mut txn.own);
+    }
+
+    fn is_to_run_again(txn: &Txn<'_>) -> bool {
+        txn.is_doomed
+    }
+
+    fn release(plan: &Plan<'_>, place: usize) {
+        plan.release(place);
+    }
+}
+
+impl Pwv {
+    // ANCHOR: see
+    /// Step 4 of COMMIT: the value of a record that the attempt sees, if the record has one. Waits until the version is
+    /// sealed or exposed.
+    #[inline]
+    fn see<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<Option<Seen<'db>>, Abort> {
+        let Some(version) = txn.below(record) else { return Ok(None) };
+        let seen = loop {
+            if version.is_sealed() {
+                break (!version.meta().stamp().is_tombstone()).then_some(Some(version));
+            }
+            // `None` if the version was withdrawn just now.
+            if version.meta().is_exposed()
+                && let Some(has_value) = self.courses.borrow(&mut txn.run, record, version, &mut txn.copy)
+            {
+                break has_value.then_some(None);
+            }
+            let is_there = || version.is_sealed() || version.meta().is_exposed();
+            waiter::wait_until(None, || is_there() || self.is_over());
+            if !is_there() && self.is_over() {
+                return Err(Abort::Stopped);
+            }
+        };
+        // A procedure that reads a record twice must not see that it has changed in between.
+        if self.verdict(txn) == Some(false) { Err(Abort::Cascade) } else { Ok(seen) }
+    }
+    // ANCHOR_END: see
+
+    /// Makes a version of the attempt's own, for a new value, of a record of which it has written none.
+    fn own<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<usize, Abort> {
+        // Invariant (3).
+        let numbers = (txn.numbered.number, self.batches.before());
+        let at = own_version(&mut txn.slot, &txn.coverage, &mut txn.own, record, numbers)?;
+        txn.count(at).map(|()| at)
+    }
+
+    /// Like `own`, if the record has a value. A version that modifies the value starts with a copy of it.
+    #[inline]
+    fn over<'db>(&self, txn: &mut Txn<'db>, record: Record<'db>, how: Write) -> Result<Option<usize>, Abort> {
+        txn.coverage.record(record.id(), Mode::Shared)?;
+        let Some(seen) = self.see(txn, record)? else { return Ok(None) };
+        let at = self.own(txn, record)?;
+        if how == Write::Modify {
+            let words = words_of(&txn.slot, &txn.copy, seen);
+            txn.own.get(at).version.words().copy_from_slice(words);
+        }
+        Ok(Some(at))
+    }
+
+    /// Step 5 of COMMIT: exposes the writes that are due. Called when the next access begins, because only then the
+    /// procedure is done with the words of the last one.
+    #[inline]
+    fn expose(&self, txn: &mut Txn<'_>) {
+        if self.is_early {
+            self.courses.expose(&mut txn.run, &mut txn.own);
+        }
+    }
+
+    // ANCHOR: await
+    /// Step 6 of COMMIT.
+    #[cold]
+    fn await_others(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
+        if is_planted(&plants::PWV_ENDS_FIRST) {
+            return Ok(());
+        }
+        waiter::wait_until(None, || self.verdict(txn).is_some() || self.is_over());
+        match self.verdict(txn) {
+            Some(true) => Ok(()),
+            Some(false) => {
+                txn.is_doomed = true;
+                Err(Abort::Cascade)
+            }
+            None => Err(Abort::Stopped),
+        }
+    }
+    // ANCHOR_END: await
+
+    /// Whether all runs on which the attempt depends have become final; `None` if that is not known yet.
+    #[inline]
+    fn verdict(&self, txn: &Txn<'_>) -> Option<bool> {
+        let is_shrugged = |verdict| verdict || is_planted(&plants::PWV_IGNORES_CASCADES);
+        self.courses.verdict(&txn.run).map(is_shrugged)
+    }
+
+    /// Gives a version of the attempt's own the value of the version before it, when that version is sealed.
+    fn pass_through(&self, txn: &mut Txn<'_>, at: usize) {
+        let record = txn.own.get(at).record;
+        let before = txn.below(record);
+        waiter::wait_until(None, || before.is_none_or(VersionRef::is_sealed) || self.is_over());
+        // An attempt that gives up the run leaves nothing that anybody reads.
+        txn.own.pass(at, version_chain::words_of(&txn.slot, before));
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_abandoned.load(Ordering::Relaxed) // Relaxed: only ends waits.
+    }
+
+    /// Ends the attempt: brings records down to one version.
+    fn leave(&self, txn: &mut Txn<'_>) {
+        if txn.coverage.step() != Step::Rehearsal {
+            settle(&mut txn.slot, || self.batches.before());
+        }
+        self.batches.leave(&mut txn.numbered);
+    }
+}
+
+/// The words of a value that an attempt sees.
+#[inline]
+fn words_of<'t, 'db>(slot: &'t Slot<'db, Pwv>, copy: &'t [u64], seen: Seen<'db>) -> &'t [u64] {
+    match seen {
+        Some(version) => slot.words(version).expect("it was found sealed"),
+        None => copy,
+    }
+}
+
+impl<'db> Txn<'db> {
+    /// The newest version below the attempt's number.
+    #[inline]
+    fn below(&self, record: RecordRef<'db, Pwv>) -> Option<VersionRef<'db, Pwv>> {
+        below(&self.slot, record, |version| version.meta().stamp().number() >= self.numbered.number)
+    }
+
+    /// Counts a write of a version of its own, the first one or a further one.
+    #[inline]
+    fn count(&mut self, at: usize) -> Result<(), Abort> {
+        if is_planted(&plants::PWV_EXPOSES_FIRST_WRITE) {
+            _ = self.run.count(at, Some(1));
+            return Ok(());
+        }
+        self.run.count(at, self.own.get(at).foreseen)
+    }
+}

@@ -1,0 +1,12 @@
+//! The planted bugs of the scheme: see [`sync::plant`]. `contend check pwv --plant NAME` shows one.
+
+sync::plants! {
+    PWV_IGNORES_CASCADES: "pwv_ignores_cascades",
+        "ends although a run whose exposed write it has read was withdrawn";
+    PWV_ENDS_FIRST: "pwv_ends_first",
+        "ends before those whose exposed writes it has read";
+    PWV_EXPOSES_FIRST_WRITE: "pwv_exposes_first_write",
+        "exposes the first write of a record, though others follow";
+    PWV_WITHDRAWS_NOTHING: "pwv_withdraws_nothing",
+        "leaves exposed what a transaction has written that does not commit, as if it had";
+}

@@ -1,0 +1,3 @@
+//! Frames: what the schemes of a family have in common, each a scheme with a rule left open.
+
+pub mod two_phase;

@@ -1,0 +1,33 @@
+//! The entry of the scheme in the catalogue.
+
+use engine::entry::{Entry, Planted, Toggle, Variant};
+
+use super::{Hekaton, plants};
+
+/// The entry.
+pub const ENTRY: Entry = Entry {
+    variants: &[Variant {
+        name: "without_speculation",
+        says: "an attempt that meets a writer in validation waits for it",
+        given: &[("hekaton.speculation", "off")],
+    }],
+    toggles: &[Toggle { says: "speculation: there is none", setting: "hekaton.speculation", value: "off" }],
+    plants: &[
+        Planted::new(&plants::HEKATON_SKIPS_READS),
+        Planted::new(&plants::HEKATON_SKIPS_LEAVES),
+        Planted::new(&parts::plants::UNCERTAIN_SKIPPED),
+        Planted::new(&parts::plants::UNCERTAIN_TRUSTED),
+        Planted::new(&plants::HEKATON_TRUSTS_MISSES),
+        Planted::new(&parts::plants::CHAIN_CUT_EARLY),
+        Planted::new(&parts::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::MOVES_UNASKED),
+        Planted::new(&storage::plants::REUSES_AT_ONCE),
+    ],
+    outcomes: &[
+        ("long_reader", "shown"),
+        ("old_snapshot", "shown"),
+        ("old_writer", "t1 aborts (write_conflict)"),
+        ("read_skew", "t1 commits, t2 commits"),
+    ],
+    ..Entry::of::<Hekaton>()
+};

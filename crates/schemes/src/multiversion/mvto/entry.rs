@@ -1,0 +1,35 @@
+//! The entry of the scheme in the catalogue.
+
+use engine::entry::{Entry, Planted, Toggle};
+
+use super::{Mvto, plants};
+
+/// The entry.
+pub const ENTRY: Entry = Entry {
+    toggles: &[Toggle { says: "waiting: a version is not waited for", setting: "mvto.wait_us", value: "0" }],
+    plants: &[
+        Planted::new(&plants::MVTO_MARKS_NO_READS),
+        Planted::new(&plants::MVTO_IGNORES_READS),
+        Planted::new(&plants::MVTO_MARKS_NO_GAPS),
+        Planted::new(&plants::MVTO_IGNORES_GAPS),
+        Planted::new(&plants::MVTO_SKIPS_PENDING),
+        Planted::new(&parts::plants::CHAIN_CUT_EARLY),
+        Planted::new(&engine::plants::MOVES_UNASKED),
+        Planted::new(&storage::plants::SPLIT_DROPS_MARK),
+        Planted::new(&storage::plants::UNLINK_DROPS_MARK),
+        Planted::new(&storage::plants::REUSES_AT_ONCE),
+    ],
+    outcomes: &[
+        ("late_insert_after_split", "t1 aborts (too_late), t3 commits"),
+        ("late_insert_below_snapshot", "t1 aborts (too_late), t3 commits"),
+        ("long_reader", "shown"),
+        ("old_snapshot", "shown"),
+        ("old_writer", "t1 aborts (too_late)"),
+        ("phantom_write_skew", "t1 aborts (too_late), t2 commits"),
+        ("read_skew", "t1 commits, t2 commits"),
+        ("reader_before_pivot", "shown"),
+        ("upgrade", "t1 aborts (too_late), t2 commits"),
+        ("write_skew", "t1 aborts (too_late), t2 commits"),
+    ],
+    ..Entry::of::<Mvto>()
+};

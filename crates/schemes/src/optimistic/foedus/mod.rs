@@ -1,0 +1,432 @@
+//! FOEDUS: its commit protocol and its policy of locking (Kimura, SIGMOD 2015).
+//!
+//! IDEA        A commit is Silo's, but a record's lock and its TID are words of their own. A lock keeps other writers
+//!             away and nobody from reading: only while a value is copied its TID says that it is being written, and
+//!             readers wait for that. After an abort the retry locks beforehand, in canonical order, the records that
+//!             the attempt before had to write and those that failed it: its *retrospective lock list*. An insert is
+//!             two transactions: a *system transaction* reserves a record that is marked deleted, which changes its
+//!             page, and the user's transaction flips the mark with its other writes. So an abort leaves a deleted
+//!             record, which harms nobody, and has nothing to undo.
+//! RECORD      The owner id, 16 bytes: the TID with bit 0 being written, bit 1 deleted, bit 2 retired, bits 4..32 the
+//!             ordinal in the epoch, bits 32.. the epoch; the lock, shared or exclusive; how hot the record is.
+//! COMMIT      1. Lock the write set exclusively, in the order of addresses. A record that was read before it was
+//!                written must still be as it was read.
+//!             2. Publish the epoch in which the commit began, which keeps the one after it from ending: the in-commit
+//!                epoch guard. Fence; read the epoch: the serialization point.
+//!             3. Verify: nobody else has a record that was read exclusively, and it has the TID that was seen; each
+//!                page has its version.
+//!             4. Issue the TID: in the epoch, above every TID met and above the slot's last.
+//!             5. Apply each write: the TID says being written; the value; the new TID, deleted or not.
+//!             6. End the guard and unlock all. A transaction that writes nothing has steps 3 and 6 alone.
+//! INVARIANTS  (1) A TID changes only under the record's exclusive lock, and each change gives one it never had
+//!                 (asserted in `install`). An attempt that retires a record has that lock, too.
+//!             (2) An attempt that waits for a lock holds none of the same or a larger address, and an attempt that
+//!                 applies waits for nothing: so no circle of waits can form.
+//!             (3) Of two attempts that each write what the other has read, one sees the other's lock, or the TID that
+//!                 was left under it: each locks, fences and looks (`OwnerId::is_as_seen`).
+//!             (4) Everything observed, absence included, is in the read set or noted with the write, and is verified
+//!                 even if it was locked all the time: locks are given up, or taken too late.
+//!             (5) A listed lock may be of a record that has left the indexes since, or serves as another: the lock
+//!                 then keeps somebody waiting, and does no other harm.
+//! DEPARTURES  The published code verifies TIDs alone since they and the locks are words of their own. Two attempts
+//!             that each overwrite what the other has read then both commit, if both have locked before one applies.
+//!             Another attempt's lock counts as a change here, as it did in the code before; so locks that a retry
+//!             takes in advance make others fail, too, which then retry and wait. There are no snapshot pages, no dual
+//!             pointers with a set of those that were followed, and no Master-Tree: a page is a leaf of the engine's
+//!             index, and records never move, so that moved bits, foster children and tracking have nothing to do. The
+//!             system transaction is the engine's insert, which puts a record without a value into the index at once;
+//!             and a deleted record leaves the index when its time has come. A lock is a word on which attempts wait,
+//!             and not a queue. A record is hot, not its page, and cools down every second. Records that a failed
+//!             attempt had locked stay listed. Amounts are added at the commit, as under `silo`.
+
+pub mod entry;
+pub mod plants;
+#[cfg(all(test, feature = "tests", not(loom)))]
+mod tests;
+
+use engine::driver::PerWorker;
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write, slot_rng,
+};
+use parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
+use parts::tids::{CHANGING as BEING_WRITTEN, NO_VALUE as DELETED, RETIRED, STATUS, TidSets};
+use parts::{Buffered, CommitEpoch, Expected, OwnerId, Temperature};
+use stdx::Rng;
+use storage::{InPlace, LeafRef, RecordRef, Shape, Slot};
+use sync::atomic::{Ordering, fence};
+use sync::plant::is_planted;
+
+/// The epochs of an era, in which it is measured how hot records are. In the next era all records begin as cold ones
+/// again. At 20 ms an epoch, an era is a second.
+const ERA_EPOCHS: u64 = 50;
+
+/// The state that all transactions share: the epochs.
+#[derive(Debug)]
+pub struct Foedus {
+    epoch: CommitEpoch,
+    /// Whether a retry locks the records that the attempt before has listed.
+    has_list: bool,
+    /// The temperature from which on a record is locked to be read.
+    hot: u32,
+    /// Whether a commit gives up the locks that are in the way of waiting for another lock.
+    forces_canonical: bool,
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Foedus>,
+    sets: TidSets<'db, Foedus>,
+    /// The current lock list.
+    locks: CanonicalLocks<'db, Foedus>,
+    /// The retrospective lock list of the attempt before, if this attempt is a retry.
+    retrospective: Retrospective<RecordRef<'db, Foedus>>,
+    rng: Rng,
+}
+
+impl Shape for Foedus {
+    type Header = OwnerId;
+    type Version = ();
+    type Leaf = ();
+    type Data = InPlace;
+}
+
+impl Scheme for Foedus {
+    const INFO: Info = Info {
+        name: "foedus",
+        title: "FOEDUS",
+        paper: "Kimura: FOEDUS: OLTP engine for a thousand cores and NVRAM, SIGMOD 2015",
+        family: Family::Optimistic,
+        isolation: Isolation::StrictlySerializable,
+        workers: Admits::Any,
+        views: engine::Views::Confirmed,
+        idea: "commits as Silo does with locks that readers pass, and locks beforehand what an abort has shown",
+    };
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "foedus.epoch_ms",
+            default: "20",
+            range: Range::Int(1, 10_000),
+            unit: "ms",
+            doc: "Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.",
+            stresses: "the shared epoch counter, and the delay of group commit",
+        },
+        Setting {
+            name: "foedus.rll",
+            default: "on",
+            range: Range::Choice(&["off", "on"]),
+            unit: "",
+            doc: "`on` has a retry lock beforehand what the attempt before has listed, its retrospective lock list; \
+                  `off` takes each attempt on trust as if it were the first.",
+            stresses: "aborts of retries against waiting for locks",
+        },
+        Setting {
+            name: "foedus.hot_threshold",
+            default: "21",
+            range: Range::Int(0, 21),
+            unit: "",
+            doc: "The temperature from which on a record is locked when it is read: 21 locks only what is listed, 10 \
+                  is reached after about a thousand failures in a second, and 0 locks whatever is read.",
+            stresses: "aborts against waiting for locks",
+        },
+        Setting {
+            name: "foedus.force_canonical",
+            default: "on",
+            range: Range::Choice(&["off", "on"]),
+            unit: "",
+            doc: "`on` has a commit give up the locks that are in the way of waiting for another; `off` has it abort \
+                  if that one is not to be had at once, which asks for `foedus.rll=on` where records can be hot.",
+            stresses: "locks taken twice against aborts",
+        },
+    ];
+    const INSERT: InsertAt = InsertAt::Access;
+    const DELTAS: bool = true;
+    const WAITS: bool = true;
+    const UPGRADES: bool = true;
+    type Driver = PerWorker;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+        let is_on = |name| values.text(name) == "on";
+        let foedus = Self {
+            epoch: CommitEpoch::new(values.int("foedus.epoch_ms"), env.slots),
+            has_list: is_on("foedus.rll"),
+            hot: values.int("foedus.hot_threshold") as u32,
+            forces_canonical: is_on("foedus.force_canonical"),
+        };
+        if foedus.locks_what_is_hot() && !foedus.forces_canonical && !foedus.has_list {
+            let says = "`foedus.force_canonical=off` needs `foedus.rll=on` or `foedus.hot_threshold=21`: where neither \
+                        commits nor retries wait for locks, those who read a record keep each other from writing it";
+            return Err(SettingError(says.to_owned()));
+        }
+        Ok(foedus)
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            sets: TidSets::new(&slot),
+            rng: slot_rng(slot.id()),
+            slot,
+            locks: CanonicalLocks::default(),
+            retrospective: Retrospective::default(),
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    fn loaded(&self, record: RecordRef<'_, Self>) {
+        record.header().load();
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.sets.clear();
+        if ticket.retries == 0 {
+            txn.retrospective.clear();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        let Txn { sets, locks, retrospective, .. } = txn;
+        sets.read(record, || self.lock_if_advised(locks, retrospective, record, Mode::Shared))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        let Txn { sets, locks, retrospective, .. } = txn;
+        sets.write(record, how, || self.lock_if_advised(locks, retrospective, record, Mode::Exclusive))
+    }
+
+    /// The user's part of an insert: the system transaction is over, and this only notes that the mark is to be
+    /// flipped.
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        txn.sets.insert(record)
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        txn.sets.delete(record)
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.sets.leaves.read(leaf)
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    #[inline]
+    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
+        txn.sets.leaves.added(before, after);
+    }
+
+    #[inline]
+    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
+        txn.sets.leaves.split(from, after, into);
+    }
+
+    /// Like step 3 of COMMIT, for an attempt that applies nothing: one that applies has locked all its records before
+    /// it applies the first.
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        txn.sets.confirm(|record| {
+            let tid = record.header().tid.load(Ordering::Acquire); // Acquire: a later look does not come before.
+            is_as_seen(&txn.locks, record, tid).then_some(tid)
+        })
+    }
+
+    // ANCHOR: commit
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
+        if end == End::Rollback {
+            txn.sets.only_read();
+        }
+        if txn.sets.writes.is_empty() {
+            return txn.verify();
+        }
+        self.lock_write_set(txn)?; // 1
+        // Only now: an attempt that waited for a lock would have held the epoch up.
+        self.epoch.enter(txn.slot.id());
+        let epoch = self.epoch.now(); // 2
+        txn.verify()?; // 3
+        txn.sets.choose_tid(epoch); // 4
+        Ok(())
+    }
+    // ANCHOR_END: commit
+
+    // ANCHOR: apply
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let tid = txn.sets.tid;
+        // The last write first: the last records are the hottest, if the procedure has a choice.
+        for at in (0..txn.sets.writes.len()).rev() {
+            let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & DELETED == 0;
+            let (record, value) = txn.sets.writes.ready(at, has_value, Stamp(tid), sink, seen);
+            let word = &record.header().tid;
+            let before = word.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
+            assert!(before & !STATUS < tid, "a TID grows with each change"); // Invariant (1).
+            let after = tid | if value.is_none() { DELETED } else { 0 };
+            if is_planted(&plants::FOEDUS_ENDS_EARLY) {
+                word.store(after, Ordering::Relaxed); // Relaxed: it is wrong in any order.
+            } else if !is_planted(&plants::FOEDUS_WRITES_UNMARKED) {
+                word.store(before | BEING_WRITTEN, Ordering::Relaxed); // 5. Relaxed: the fence orders it.
+            }
+            // Release fence: pairs with the Acquire fence in `LockBits::copy_stable`, so that a copy which saw a store
+            // from below sees that the record is being written.
+            fence(Ordering::Release);
+            if let Some(value) = value {
+                record.store(value);
+            }
+            // Release: pairs with the Acquire in `LockBits::copy_stable`.
+            word.store(after, Ordering::Release);
+        }
+        self.epoch.leave(txn.slot.id()); // 6
+        txn.locks.give_up();
+        Stamp(tid)
+    }
+    // ANCHOR_END: apply
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        self.look_back(txn);
+        self.epoch.leave(txn.slot.id());
+        txn.locks.give_up();
+    }
+
+    fn maintain(&self, _: usize) {
+        self.epoch.advance();
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        record.header().retire()
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        txn.sets.latest(record)
+    }
+}
+
+impl Foedus {
+    // ANCHOR: advised
+    /// Locks a record that is about to be read if it is listed, after all records listed before it, or if it is hot.
+    /// Waits while that is canonical. Otherwise the attempt does without a lock that others hold, and without the list
+    /// from then on.
+    #[inline]
+    fn lock_if_advised<'db>(
+        &self,
+        locks: &mut CanonicalLocks<'db, Self>,
+        retrospective: &mut Retrospective<RecordRef<'db, Self>>,
+        record: RecordRef<'db, Self>,
+        mode: Mode,
+    ) {
+        if let Some(due) = retrospective.reach(record.id()) {
+            // Relaxed: a hint. What was to be inserted has left with the attempt.
+            let is_there =
+                |record: RecordRef<'_, Self>| record.header().tid.load(Ordering::Relaxed) & RETIRED == 0;
+            let due = due.iter().map(|&(_, mode, record)| (record, mode));
+            let mut all = due.filter(|(record, _)| is_there(*record)).chain([(record, mode)]);
+            if !all.all(|(record, mode)| locks.lock_if_canonical(record, mode)) {
+                retrospective.clear();
+            }
+        } else if self.is_hot(record) {
+            locks.lock_if_canonical(record, mode);
+        }
+    }
+    // ANCHOR_END: advised
+
+    /// Whether a record can be hot.
+    fn locks_what_is_hot(&self) -> bool {
+        self.hot <= Temperature::MAX
+    }
+
+    #[inline]
+    fn is_hot(&self, record: RecordRef<'_, Self>) -> bool {
+        record.header().temperature.degrees(|| self.era()) >= self.hot
+    }
+
+    /// The number of the present era.
+    fn era(&self) -> u64 {
+        self.epoch.last() / ERA_EPOCHS
+    }
+
+    // ANCHOR: lock
+    /// Step 1 of COMMIT. The writes are sorted in the order of locking, so no lock of the write set is given up for the
+    /// next.
+    #[inline]
+    fn lock_write_set(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
+        let Txn { sets, locks, .. } = txn;
+        sets.writes.confirm_sorted(|write| {
+            if self.forces_canonical {
+                locks.lock(write.record, Mode::Exclusive);
+            } else if !locks.lock_if_canonical(write.record, Mode::Exclusive) {
+                return Err(Abort::LockBusy);
+            }
+            let tid = write.record.header().tid.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
+            if tid & RETIRED != 0 {
+                return Err(Abort::WriteConflict);
+            }
+            write.note.confirm(tid, tid & DELETED == 0)
+        })
+    }
+    // ANCHOR_END: lock
+
+    /// Looks back after an abort: records that have changed are hotter from now on, and the list of the next attempt is
+    /// made.
+    #[cold]
+    fn look_back(&self, txn: &mut Txn<'_>) {
+        let Txn { sets, locks, retrospective, rng, .. } = txn;
+        if self.locks_what_is_hot() {
+            for &(record, _) in sets.reads.iter().filter(|(record, seen)| !is_as_seen(locks, *record, *seen))
+            {
+                record.header().temperature.heat(self.era(), rng);
+            }
+        }
+        if self.has_list {
+            let in_the_way = |record, seen| self.is_hot(record) || !is_as_seen(locks, record, seen);
+            retrospective.look_back(sets, locks, in_the_way);
+        }
+    }
+}
+
+/// Whether a record is as it was read, and no other attempt is about to write it.
+#[inline]
+fn is_as_seen<'db>(locks: &CanonicalLocks<'db, Foedus>, record: RecordRef<'db, Foedus>, seen: u64) -> bool {
+    record.header().is_as_seen(seen, || locks.has(record) || is_planted(&plants::FOEDUS_IGNORES_LOCKS))
+}
+
+impl Txn<'_> {
+    /// Step 3 of COMMIT.
+    #[inline]
+    fn verify(&self) -> Result<(), Abort> {
+        let Self { sets, locks, .. } = self;
+        let is_same = |&(record, seen): &(RecordRef<'_, Foedus>, u64)| is_as_seen(locks, record, seen);
+        if !is_planted(&plants::FOEDUS_SKIPS_READS) && !sets.reads.iter().all(is_same) {
+            return Err(Abort::ReadChanged);
+        }
+        let skips = is_planted(&plants::FOEDUS_SKIPS_PAGES);
+        if skips || sets.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
+    }
+}

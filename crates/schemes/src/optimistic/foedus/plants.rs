@@ -1,0 +1,14 @@
+//! The planted bugs of the scheme: see [`sync::plant`]. `contend check foedus --plant NAME` shows one.
+
+sync::plants! {
+    FOEDUS_SKIPS_READS: "foedus_skips_reads",
+        "commits without a look at the records that were only read";
+    FOEDUS_SKIPS_PAGES: "foedus_skips_pages",
+        "commits without a look at the versions of the pages that were read";
+    FOEDUS_IGNORES_LOCKS: "foedus_ignores_locks",
+        "accepts records that were read although others have locked them to write them";
+    FOEDUS_WRITES_UNMARKED: "foedus_writes_unmarked",
+        "does not say of a record that it is being written";
+    FOEDUS_ENDS_EARLY: "foedus_ends_early",
+        "stores the new TID, which ends the writing, before the value";
+}

@@ -1,0 +1,29 @@
+//! The entry of the scheme in the catalogue.
+
+use engine::entry::{Entry, Planted, Toggle, Variant};
+
+use super::{Mocc, plants};
+
+/// The entry.
+pub const ENTRY: Entry = Entry {
+    variants: &[Variant { name: "locking", says: "each read takes a lock", given: &[("mocc.hot", "0")] }],
+    toggles: &[
+        Toggle { says: "locks for reads: on whatever is read", setting: "mocc.hot", value: "0" },
+        Toggle { says: "locks for reads: after an abort alone", setting: "mocc.hot", value: "21" },
+    ],
+    plants: &[
+        Planted::new(&plants::MOCC_SKIPS_READS),
+        Planted::new(&plants::MOCC_SKIPS_LEAVES),
+        Planted::new(&parts::plants::WRITES_TRUSTED),
+        Planted::new(&plants::MOCC_TRUSTS_LOCKS),
+        Planted::new(&plants::MOCC_IGNORES_INSTALLING),
+        Planted::new(&plants::MOCC_ENDS_EARLY),
+        Planted::new(&parts::plants::LOCKS_WAIT_ANYHOW),
+        Planted::new(&parts::plants::COPIES_ONCE),
+        Planted::new(&engine::plants::INSERT_SHRUGS),
+        Planted::new(&parts::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::MOVES_UNASKED),
+        Planted::new(&storage::plants::REUSES_AT_ONCE),
+    ],
+    ..Entry::of::<Mocc>()
+};

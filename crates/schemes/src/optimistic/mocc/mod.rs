@@ -1,0 +1,393 @@
+//! MOCC: mostly optimistic concurrency control (Wang and Kimura, PVLDB 10(2), 2016).
+//!
+//! IDEA        Optimism wastes whole transactions on the few records that everyone wants, and locks waste a little on
+//!             all the others. So records have a *temperature*, which rises when validations fail because of them. A
+//!             transaction locks the hot records when it reads them and takes the others on trust, as Silo does; after
+//!             an abort it also locks the records that it has to write and those that failed it. The locks only keep
+//!             others away: whether a commit is correct is decided by Silo's validation, of locked records, too.
+//!             Therefore locks may be given up at any time, and they are whenever keeping them could close a circle of
+//!             waiting.
+//! RECORD      Three words. The TID, as in Silo: bit 0 a committer installs, bit 1 no value, bit 2 retired, bits 4..32
+//!             sequence, bits 32.. epoch. The lock: bit 0 exclusive, bit 1 wanted exclusively, bits 2.. how many
+//!             share it. The temperature, with the number of the era in which it was measured.
+//! COMMIT      1. Lock the write set exclusively: in the order of the writes while nobody is in the way, or else in
+//!                that of addresses.
+//!             2. Set the installing bit of each write; what was read of the record before must still be so.
+//!             3. Fence; read the epoch: the serialization point.
+//!             4. Validate: each record that was read, under a lock or not, has the TID that was seen, each leaf its
+//!                gap version. What fails is hotter from now on.
+//!             5. Choose the TID as Silo does.
+//!             6. Install each value; the store of the new TID ends the installing. Unlock.
+//! INVARIANTS  (1) A TID changes only under the record's exclusive lock, and each change gives one it never had
+//!                 (asserted in `install`). An attempt that retires a record has that lock, too.
+//!             (2) An attempt that waits for a lock holds none of the same or a larger address (`CanonicalLocks::lock`
+//!                 gives those up first), and an attempt that installs waits for nothing: so no circle of waits can
+//!                 form.
+//!             (3) Everything observed, absence included, is in the read set or noted with the write, and is validated
+//!                 even if it was locked all the time.
+//! DEPARTURES  A temperature is a record's own, not a page's: a page of the paper is a node of its index, and rows do
+//!             not live in the nodes here. A lock is a word on which attempts wait, and not a queue: an attempt that
+//!             wants it exclusively keeps new readers out, but several of those come in any order. A lock is never
+//!             queued for and cancelled: it is tried at once, and waited for after the locks that are in the way of
+//!             waiting were given up, however many they are. A record that must be locked after an abort is locked
+//!             when the retry comes to it, and not with all that lies before it in the order of addresses. Writes are
+//!             locked when they commit, or, after an abort, when they are read or written first. Amounts are added at
+//!             the commit as under `silo`.
+
+pub mod entry;
+pub mod plants;
+#[cfg(all(test, feature = "tests", not(loom)))]
+mod tests;
+
+use engine::driver::PerWorker;
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write, slot_rng,
+};
+use parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
+use parts::tids::{self, CHANGING as INSTALLING, NO_VALUE, STATUS, TidSets};
+use parts::{Buffered, CommitEpoch, Expected, OwnerId};
+use stdx::Rng;
+use storage::{InPlace, LeafRef, RecordRef, Shape, Slot};
+use sync::atomic::Ordering;
+use sync::plant::is_planted;
+
+/// The state that all transactions share: the epochs.
+#[derive(Debug)]
+pub struct Mocc {
+    epoch: CommitEpoch,
+    /// The temperature from which on a record is locked to be read.
+    hot: u32,
+    /// The epochs of an era. Each era measures temperatures anew.
+    era_epochs: u64,
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Mocc>,
+    sets: TidSets<'db, Mocc>,
+    locks: CanonicalLocks<'db, Mocc>,
+    /// The write set in the order of addresses, used if locking had to wait.
+    order: Vec<RecordRef<'db, Mocc>>,
+    /// The retrospective list, which exists since the last attempt of the transaction was aborted.
+    retrospective: Retrospective<RecordRef<'db, Mocc>>,
+    rng: Rng,
+}
+
+impl Shape for Mocc {
+    type Header = OwnerId;
+    type Version = ();
+    type Leaf = ();
+    type Data = InPlace;
+}
+
+impl Scheme for Mocc {
+    const INFO: Info = Info {
+        name: "mocc",
+        title: "MOCC",
+        paper: "Wang, Kimura: Mostly-optimistic concurrency control for highly contended dynamic workloads on a \
+                thousand cores, PVLDB 10(2), 2016",
+        family: Family::Optimistic,
+        isolation: Isolation::StrictlySerializable,
+        workers: Admits::Any,
+        views: engine::Views::Confirmed,
+        idea: "validates as Silo does, and locks beforehand what has made validations fail",
+    };
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "mocc.epoch_ms",
+            default: "40",
+            range: Range::Int(1, 10_000),
+            unit: "ms",
+            doc: "Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.",
+            stresses: "the shared epoch counter, and the delay of group commit",
+        },
+        Setting {
+            name: "mocc.hot",
+            default: "10",
+            range: Range::Int(0, 21),
+            unit: "",
+            doc: "The temperature from which on a record is locked to be read: 10 is reached after about a thousand \
+                  failures in an era, 0 locks whatever is read, and 21 nothing but what an abort has shown.",
+            stresses: "aborts against waiting for locks",
+        },
+        Setting {
+            name: "mocc.era_epochs",
+            default: "25",
+            range: Range::Int(1, 10_000),
+            unit: "epochs",
+            doc: "Commit epochs after which temperatures count from the coldest again.",
+            stresses: "records that were hot once and are locked still",
+        },
+    ];
+    const INSERT: InsertAt = InsertAt::Access;
+    const DELTAS: bool = true;
+    const WAITS: bool = true;
+    type Driver = PerWorker;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+        Ok(Self {
+            epoch: CommitEpoch::new(values.int("mocc.epoch_ms"), env.slots),
+            hot: values.int("mocc.hot") as u32,
+            era_epochs: values.int("mocc.era_epochs"),
+        })
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            sets: TidSets::new(&slot),
+            rng: slot_rng(slot.id()),
+            slot,
+            locks: CanonicalLocks::default(),
+            order: Vec::new(),
+            retrospective: Retrospective::default(),
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    fn loaded(&self, record: RecordRef<'_, Self>) {
+        record.header().load();
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.sets.clear();
+        if ticket.retries == 0 {
+            txn.retrospective.clear();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        let Txn { sets, locks, retrospective, .. } = txn;
+        sets.read(record, || self.lock_if_hot(locks, retrospective, record))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        let Txn { sets, locks, retrospective, .. } = txn;
+        sets.write(record, how, || self.lock_if_hot(locks, retrospective, record))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        txn.sets.insert(record)
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        txn.sets.delete(record)
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.sets.leaves.read(leaf)
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    #[inline]
+    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
+        txn.sets.leaves.added(before, after);
+    }
+
+    #[inline]
+    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
+        txn.sets.leaves.split(from, after, into);
+    }
+
+    /// Like step 4 of COMMIT, for an attempt that installs nothing: one that installs has marked all its records
+    /// before it installs the first.
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        // Acquire: a later look does not come before.
+        txn.sets.confirm(|record| Some(record.header().tid.load(Ordering::Acquire)))
+    }
+
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
+        if end == End::Rollback {
+            txn.sets.only_read();
+        }
+        let decided = self.decide(txn);
+        if decided.is_err() {
+            txn.look_back();
+        }
+        decided
+    }
+
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let tid = txn.sets.tid;
+        // The last write first: the last records are the hottest, if the procedure has a choice.
+        for at in (0..txn.sets.writes.len()).rev() {
+            let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & NO_VALUE == 0;
+            let (record, value) = txn.sets.writes.ready(at, has_value, Stamp(tid), sink, seen);
+            let header = &record.header().tid;
+            let before = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
+            let word = tid | if value.is_none() { NO_VALUE } else { 0 };
+            if is_planted(&plants::MOCC_ENDS_EARLY) {
+                header.store(word, Ordering::Relaxed); // Relaxed: it is wrong in any order.
+            }
+            if let Some(value) = value {
+                record.store(value);
+            }
+            assert!(before & !STATUS < tid, "a TID grows with each change"); // Invariant (1).
+            // Release: pairs with the Acquire in `LockBits::copy_stable`.
+            header.store(word, Ordering::Release);
+        }
+        txn.locks.give_up();
+        self.epoch.leave(txn.slot.id());
+        Stamp(tid)
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        txn.sets.writes.unlock(tids::BITS, |record| &record.header().tid);
+        txn.locks.give_up();
+        self.epoch.leave(txn.slot.id());
+    }
+
+    fn maintain(&self, _: usize) {
+        self.epoch.advance();
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        record.header().retire()
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        txn.sets.latest(record)
+    }
+}
+
+impl Mocc {
+    // ANCHOR: hot
+    /// Locks a record that is about to be read if it is hot, or if it has failed the transaction before.
+    #[inline]
+    fn lock_if_hot<'db>(
+        &self,
+        locks: &mut CanonicalLocks<'db, Self>,
+        retrospective: &Retrospective<RecordRef<'db, Self>>,
+        record: RecordRef<'db, Self>,
+    ) {
+        if let Some(mode) = retrospective.find(record.id()) {
+            locks.lock(record, mode);
+        } else if self.hot == 0 || record.header().temperature.degrees(|| self.era()) >= self.hot {
+            locks.lock(record, Mode::Shared);
+        }
+    }
+    // ANCHOR_END: hot
+
+    /// The number of the present era.
+    fn era(&self) -> u64 {
+        self.epoch.last() / self.era_epochs
+    }
+
+    // ANCHOR: commit
+    /// Steps 1 to 5 of COMMIT.
+    #[inline]
+    fn decide(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
+        if txn.sets.writes.is_empty() {
+            return self.validate(txn);
+        }
+        txn.lock_write_set(); // 1
+        // Only now: an attempt that waited for a lock would have held the epoch up.
+        self.epoch.enter(txn.slot.id());
+        txn.begin_installing()?; // 2
+        let epoch = self.epoch.now(); // 3
+        self.validate(txn)?; // 4
+        txn.sets.choose_tid(epoch); // 5
+        Ok(())
+    }
+    // ANCHOR_END: commit
+
+    /// Step 4 of COMMIT. All reads are checked even if one fails: the retry needs to know each that fails.
+    #[inline]
+    fn validate(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
+        let mut is_valid = true;
+        let sets = &txn.sets;
+        for &(record, seen) in &sets.reads {
+            if is_planted(&plants::MOCC_TRUSTS_LOCKS)
+                && (self.hot == 0 || txn.retrospective.find(record.id()).is_some())
+            {
+                continue;
+            }
+            // Acquire: a later step must not come before.
+            let tid = record.header().tid.load(Ordering::Acquire);
+            let own = || sets.writes.find(record).is_some() || is_planted(&plants::MOCC_IGNORES_INSTALLING);
+            if tid != seen && !(tid == seen | INSTALLING && own()) && !is_planted(&plants::MOCC_SKIPS_READS) {
+                record.header().temperature.heat(self.era(), &mut txn.rng);
+                is_valid = false;
+            }
+        }
+        if !is_valid {
+            return Err(Abort::ReadChanged);
+        }
+        let skips = is_planted(&plants::MOCC_SKIPS_LEAVES);
+        if skips || sets.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
+    }
+}
+
+impl<'db> Txn<'db> {
+    /// Notes what the next attempt of this transaction must lock: the records that this attempt had to write, those
+    /// that it has locked, and those that it found changed.
+    #[cold]
+    fn look_back(&mut self) {
+        let Self { retrospective, sets, locks, .. } = self;
+        // Relaxed: a hint.
+        let tid = |record: RecordRef<'db, Mocc>| record.header().tid.load(Ordering::Relaxed);
+        retrospective.look_back(sets, locks, |record, seen| tid(record) & !INSTALLING != seen);
+    }
+
+    // ANCHOR: lock
+    /// Step 1 of COMMIT.
+    #[inline]
+    fn lock_write_set(&mut self) {
+        let Self { sets, locks, order, .. } = self;
+        let writes = &sets.writes;
+        if writes.iter().all(|write| locks.try_lock(write.record, Mode::Exclusive)) {
+            return;
+        }
+        order.clear();
+        order.extend(writes.iter().map(|write| write.record));
+        order.sort_unstable_by_key(|record| record.id());
+        for record in order.iter() {
+            locks.lock(*record, Mode::Exclusive);
+        }
+    }
+    // ANCHOR_END: lock
+
+    /// Step 2 of COMMIT: it waits for nobody, because nobody else has the locks.
+    #[inline]
+    fn begin_installing(&mut self) -> Result<(), Abort> {
+        self.sets.writes.lock(
+            tids::BITS,
+            |record| &record.header().tid,
+            |write, word| write.note.confirm(word, word & NO_VALUE == 0),
+        )
+    }
+}

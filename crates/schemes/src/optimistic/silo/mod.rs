@@ -1,0 +1,533 @@
+//! Silo: optimistic concurrency control with epochs (Tu, Zheng, Kohler, Liskov, Madden, SOSP 2013).
+//!
+//! IDEA        A transaction reads without writing anything shared and buffers its writes. To commit it
+//!             locks what it writes, draws the epoch, checks that nothing it read has changed, and installs.
+//!             Transaction ids are computed from the ids it met, so that there is no central counter: epochs
+//!             order them coarsely. Ranges and missing keys are protected by the versions of the index
+//!             leaves that were read. With `silo.snapshots=on`, a transaction that is declared read-only reads
+//!             the database as it was at the end of a snapshot epoch, a while ago: it registers nothing, checks
+//!             nothing and never aborts.
+//! RECORD      One word: bit 0 locked, bit 1 no value, bit 2 retired, bit 3 older versions are kept, bits 4..32
+//!             sequence, bits 32.. epoch. The word without its status bits is the TID of the commit that wrote
+//!             the value. A version that is kept carries the epoch of that commit.
+//! COMMIT      1. Lock the write set; what was read of a record before it was written must still be so, and
+//!                cannot change under the lock.
+//!             2. Fence; read the epoch: the serialization point.
+//!             3. Validate: each record that was only read has the TID that was seen and no other's lock, each
+//!                leaf its gap version.
+//!             4. Choose the TID: in the epoch, above every TID met and above the slot's last.
+//!             5. With snapshots: keep each old value that one of them shows.
+//!             6. Install each value; the store of the new word unlocks.
+//! INVARIANTS  (1) A value changes only under its lock, and each change gives the word a TID it never had
+//!                 (asserted in `install`).
+//!             (2) An attempt that waits for a lock holds only locks of smaller addresses, so committers never
+//!                 deadlock (`BufferedWrites::lock`).
+//!             (3) What was observed, absence included, is in the read set or noted with the write
+//!                 (`copy_stable` is the only way to a header, and its callers do one or the other), unless a
+//!                 snapshot showed it.
+//!             (4) A record's value and its kept versions include every value that a snapshot shows which is read
+//!                 now or later (`keep_past` ensures it, `SnapshotEpochs` determines which). A record is retired
+//!                 only when all of these values are that it has none (`retire`).
+//! DEPARTURES  Locks are taken in the order of the writes as long as no one has to wait, which spares the sort. A
+//!             record that is being inserted is unlocked and without value until its commit, as in the
+//!             paper; a delete leaves such a record, and the engine unlinks it later. The wait for a lock is
+//!             a wait of the engine, so that on a fiber another attempt runs meanwhile. A slot is inside an
+//!             epoch only while it commits, so that a stalled worker or a client that waits inside its
+//!             transaction holds up no epoch. A kept version that is no longer needed is given up when its record
+//!             is next overwritten by a commit of a later snapshot epoch, or leaves the indexes, and not by a
+//!             list of its own: of a record that is not written any more, as many versions stay as were needed at
+//!             its last write, two if no snapshot was read for long. A key that was deleted from a table with
+//!             secondary indexes can be inserted again when no snapshot needs the old row. The paper has no
+//!             commit-time updates, which are STO's (Huang, Qian, Kohler, Liskov, Shrira, PVLDB 2020): an amount is
+//!             added to the value that is there in step 6, under the lock, and all that was observed of the record
+//!             is that it has a value, as before a blind write.
+
+pub mod entry;
+pub mod plants;
+pub mod snapshot_epochs;
+#[cfg(all(test, feature = "tests", not(loom)))]
+mod tests;
+
+use engine::driver::PerWorker;
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
+};
+use parts::{Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits, WriteOrder};
+use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
+use sync::atomic::{AtomicU64, Ordering};
+use sync::plant::is_planted;
+
+use self::snapshot_epochs::{Keep, Past, SnapshotEpochs};
+
+const LOCKED: u64 = 1;
+const NO_VALUE: u64 = 2;
+const RETIRED: u64 = 4;
+const OLDER: u64 = 8;
+const LOCK: LockBits = LockBits { locked: LOCKED, retired: RETIRED };
+const STATUS: u64 = LOCKED | NO_VALUE | RETIRED | OLDER;
+/// One step of the sequence.
+const TID_STEP: u64 = 16;
+const EPOCH_SHIFT: u32 = 32;
+
+/// The state that all transactions share: the epochs.
+#[derive(Debug)]
+pub struct Silo {
+    epoch: CommitEpoch,
+    /// `None` where every transaction reads the present.
+    snapshots: Option<SnapshotEpochs>,
+    write_order: WriteOrder,
+}
+
+/// A record's TID word.
+#[derive(Debug)]
+pub struct Header(AtomicU64);
+
+impl Default for Header {
+    fn default() -> Self {
+        Self(AtomicU64::new(NO_VALUE))
+    }
+}
+
+impl Meta for Header {
+    fn reset(&self) {
+        self.0.store(NO_VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Silo>,
+    /// The first epoch that the attempt's snapshot does not show; `None` if the attempt reads the present.
+    snapshot: Option<u64>,
+    reads: Vec<(RecordRef<'db, Silo>, u64)>,
+    writes: BufferedWrites<'db, Silo, Expected>,
+    leaves: LeafSet<'db, ()>,
+    /// The copy that the last read lent.
+    copy: CopyBuffer,
+    /// The TID of the running commit; between attempts, that of the slot's last.
+    tid: u64,
+}
+
+impl Shape for Silo {
+    type Header = Header;
+    type Version = Past;
+    type Leaf = ();
+    type Data = InPlace;
+}
+
+impl Scheme for Silo {
+    const INFO: Info = Info {
+        name: "silo",
+        title: "Silo",
+        paper: "Tu, Zheng, Kohler, Liskov, Madden: Speedy transactions in multicore in-memory databases, SOSP 2013",
+        family: Family::Optimistic,
+        isolation: Isolation::StrictlySerializable,
+        workers: Admits::Any,
+        views: engine::Views::Confirmed,
+        idea: "buffers writes, validates reads at commit against per-record TIDs, orders commits by coarse epochs",
+    };
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "silo.epoch_ms",
+            default: "40",
+            range: Range::Int(1, 10_000),
+            unit: "ms",
+            doc: "Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.",
+            stresses: "the shared epoch counter, and the delay of group commit",
+        },
+        Setting {
+            name: "silo.snapshots",
+            default: "off",
+            range: Range::Choice(&["off", "on"]),
+            unit: "",
+            doc: "`on` lets read-only transactions read a consistent state of a while ago, without aborts: 0.1 to \
+                  1.4 s old at the standard lengths of epochs, older where few transactions run, and in the first \
+                  second that which was loaded; the library's snapshots show all that was committed before. Pays where \
+                  they are long and their records are written often, and makes the promise serializable only.",
+            stresses: "copies of overwritten values, and deleted rows that stay in the indexes",
+        },
+        Setting {
+            name: "silo.snapshot_epochs",
+            default: "25",
+            range: Range::Int(1, 10_000),
+            unit: "epochs",
+            doc: "Commit epochs that make a snapshot epoch; more of them keep fewer versions, fewer show a younger \
+                  state and let deleted rows leave sooner.",
+            stresses: "the age of snapshots, and how often values are kept",
+        },
+        WriteOrder::setting("silo.write_order"),
+    ];
+    const INSERT: InsertAt = InsertAt::Access;
+    const DELTAS: bool = true;
+    type Driver = PerWorker;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+        let snapshots = || SnapshotEpochs::new(values.int("silo.snapshot_epochs"), env.slots);
+        Ok(Self {
+            epoch: CommitEpoch::new(values.int("silo.epoch_ms"), env.slots),
+            snapshots: has_snapshots(values).then(snapshots),
+            write_order: WriteOrder::of(values, "silo.write_order"),
+        })
+    }
+
+    /// A snapshot may lack commits from before its reader began, unless the reader is to see them.
+    fn isolation(values: &Values) -> Isolation {
+        if has_snapshots(values) { Isolation::Serializable } else { Self::INFO.isolation }
+    }
+
+    fn keeps_versions(&self) -> bool {
+        self.snapshots.is_some()
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            writes: BufferedWrites::new(&slot).in_order(self.write_order),
+            slot,
+            snapshot: None,
+            reads: Vec::new(),
+            leaves: LeafSet::default(),
+            copy: CopyBuffer::default(),
+            tid: 0,
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    fn loaded(&self, record: RecordRef<'_, Self>) {
+        record.header().0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+
+    #[inline]
+    fn await_others<'db>(&'db self, _: &mut Txn<'db>, ticket: &Ticket) {
+        let renews = ticket.read_only && ticket.is_fresh;
+        self.snapshots.iter().filter(|_| renews).for_each(|snapshots| snapshots.renew(&self.epoch));
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.reads.clear();
+        txn.writes.clear();
+        txn.leaves.clear();
+        if let Some(snapshots) = &self.snapshots
+            && ticket.read_only
+        {
+            txn.snapshot = Some(snapshots.enter(txn.slot.id()));
+        }
+        Ok(())
+    }
+
+    // ANCHOR: read
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        if let Some(end) = txn.snapshot {
+            return Ok(txn.read_before(end, record));
+        }
+        if let Some(own) = txn.writes.find(record) {
+            return txn.writes.read(own, copy_present);
+        }
+        let copy = txn.copy.room(record.width());
+        let word = copy_stable(record, Some(copy))?;
+        txn.reads.push((record, word));
+        Ok((word & NO_VALUE == 0).then_some(copy))
+    }
+    // ANCHOR_END: read
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return txn.writes.rewrite(own, how, copy_present);
+        }
+        let value = txn.writes.room(record);
+        let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
+        let word = copy_stable(record, copy)?;
+        if word & NO_VALUE != 0 {
+            txn.reads.push((record, word));
+            return Ok(None);
+        }
+        Ok(txn.writes.push_written(record, value, how, Expected { word, is_blind: how != Write::Modify }))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.give(own));
+        }
+        let word = copy_stable(record, None)?;
+        if word & NO_VALUE == 0 {
+            txn.reads.push((record, word));
+            return Ok(None);
+        }
+        let value = txn.writes.room(record);
+        Ok(txn.writes.push(record, Some(value), Expected { word, is_blind: false }))
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.take(own));
+        }
+        let word = copy_stable(record, None)?;
+        if word & NO_VALUE != 0 {
+            txn.reads.push((record, word));
+            return Ok(false);
+        }
+        txn.writes.push(record, None, Expected { word, is_blind: true });
+        Ok(true)
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
+        // A key that enters later leads to values that the snapshot does not show.
+        if txn.snapshot.is_some() { Ok(()) } else { txn.leaves.read(leaf) }
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    #[inline]
+    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
+        txn.leaves.added(before, after);
+    }
+
+    #[inline]
+    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
+        txn.leaves.split(from, after, into);
+    }
+
+    /// Like step 3 of COMMIT, for an attempt that has locked nothing. Values that a snapshot has shown are not
+    /// among the reads.
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        let Txn { reads, writes, leaves, .. } = txn;
+        let word = |record| copy_stable(record, None).ok();
+        writes.confirm(reads.iter().copied(), word, |word| word & NO_VALUE == 0)?;
+        leaves.confirm()
+    }
+
+    // ANCHOR: commit
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
+        if end == End::Rollback {
+            txn.only_read();
+        }
+        if txn.writes.is_empty() {
+            return txn.validate();
+        }
+        let snapshot = self.leave_snapshot(txn);
+        assert!(snapshot.is_none(), "a procedure that is declared read-only writes nothing");
+        self.epoch.enter(txn.slot.id());
+        txn.lock_write_set()?; // 1
+        let epoch = self.epoch.now(); // 2
+        txn.validate()?; // 3
+        txn.choose_tid(epoch); // 4
+        Ok(())
+    }
+    // ANCHOR_END: commit
+
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        if txn.writes.is_empty() {
+            return Stamp(self.leave_snapshot(txn).map_or(txn.tid, |end| (end << EPOCH_SHIFT) - TID_STEP));
+        }
+        let tid = txn.tid;
+        if let Some(snapshots) = &self.snapshots {
+            txn.keep_past(snapshots.keep_at(tid >> EPOCH_SHIFT)); // 5
+        }
+        // The last write first: the last records are the hottest, if the procedure has a choice.
+        for at in (0..txn.writes.len()).rev() {
+            let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & NO_VALUE == 0;
+            let (record, value) = txn.writes.ready(at, has_value, Stamp(tid), sink, seen);
+            let header = &record.header().0;
+            let before = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
+            let word = tid | before & OLDER | if value.is_none() { NO_VALUE } else { 0 };
+            if is_planted(&plants::SILO_UNLOCKS_EARLY) {
+                header.store(word, Ordering::Relaxed); // Relaxed: it is wrong in any order.
+            }
+            if let Some(value) = value {
+                record.store(value);
+            }
+            assert!(before & !STATUS < tid, "a TID grows with each change"); // Invariant (1).
+            // Release: pairs with the Acquire in `copy_stable` and `read_before`. 6
+            header.store(word, Ordering::Release);
+        }
+        self.epoch.leave(txn.slot.id());
+        Stamp(tid)
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        txn.writes.unlock(LOCK, |record| &record.header().0);
+        self.leave_snapshot(txn);
+        self.epoch.leave(txn.slot.id());
+    }
+
+    fn maintain(&self, _: usize) {
+        if let (Some(epoch), Some(snapshots)) = (self.epoch.advance(), &self.snapshots) {
+            snapshots.advanced_to(epoch);
+        }
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        let header = &record.header().0;
+        let word = header.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        match word & (STATUS & !OLDER) {
+            NO_VALUE if self.is_past_needed(word) => Retire::Later, // Invariant (4).
+            NO_VALUE => {
+                // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
+                // Relaxed on failure: nothing is read.
+                let marked =
+                    header.compare_exchange(word, word | RETIRED, Ordering::AcqRel, Ordering::Relaxed);
+                if marked.is_ok() { Retire::Done } else { Retire::Later }
+            }
+            status if status & RETIRED != 0 => Retire::Done,
+            status if status & LOCKED != 0 => Retire::Later,
+            _ => Retire::Alive,
+        }
+    }
+
+    /// A snapshot may show a value with the key that is gone.
+    fn leaving(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        let word = record.header().0.load(Ordering::Relaxed); // Relaxed: a later word is of a later epoch.
+        if self.is_past_needed(word) { Retire::Later } else { Retire::Done }
+    }
+
+    #[inline]
+    fn watermark(&self) -> Option<u64> {
+        self.snapshots.as_ref().map(SnapshotEpochs::watermark)
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        let copy = txn.copy.room(record.width());
+        let word = copy_stable(record, Some(copy)).ok()?;
+        (word & NO_VALUE == 0).then_some(copy)
+    }
+}
+
+fn has_snapshots(values: &Values) -> bool {
+    values.text("silo.snapshots") == "on"
+}
+
+impl Silo {
+    /// Whether a snapshot that is read now or later may show a value older than that of this word.
+    fn is_past_needed(&self, word: u64) -> bool {
+        let watermark = self.snapshots.as_ref().map_or(u64::MAX, SnapshotEpochs::watermark);
+        word & OLDER != 0 && word >> EPOCH_SHIFT >= watermark
+    }
+
+    /// Ends the reading of a snapshot, if the attempt read one. Returns the first epoch that the snapshot did not
+    /// show.
+    #[inline]
+    fn leave_snapshot(&self, txn: &mut Txn<'_>) -> Option<u64> {
+        let end = txn.snapshot.take()?;
+        self.snapshots.as_ref().expect("a snapshot is read where there are some").leave(txn.slot.id());
+        Some(end)
+    }
+}
+
+/// The word of a record, unlocked, and its value as of that word.
+#[inline(always)]
+fn copy_stable(record: RecordRef<'_, Silo>, copy: Option<&mut [u64]>) -> Result<u64, Abort> {
+    LOCK.copy_stable(record, &record.header().0, NO_VALUE, copy)
+}
+
+/// Reads the value of a record for a write that had not read it. Returns the state of the record that the write
+/// expects.
+fn copy_present(record: RecordRef<'_, Silo>, copy: &mut [u64]) -> Result<Expected, Abort> {
+    let word = copy_stable(record, Some(copy))?;
+    if word & NO_VALUE == 0 { Ok(Expected { word, is_blind: false }) } else { Err(Abort::ReadChanged) }
+}
+
+impl<'db> Txn<'db> {
+    /// The value that a record had before the commits of epoch `end`. Newer commits are not waited for.
+    fn read_before(&mut self, end: u64, record: RecordRef<'db, Silo>) -> Option<&[u64]> {
+        // Acquire: pairs with the Release in `install`.
+        let mut word = record.header().0.load(Ordering::Acquire);
+        if word >> EPOCH_SHIFT < end {
+            let copy = self.copy.room(record.width());
+            // A record that was retired has no value in any snapshot: invariant (4).
+            word = copy_stable(record, Some(copy)).ok()?;
+            if word >> EPOCH_SHIFT < end {
+                return (word & NO_VALUE == 0).then_some(copy);
+            }
+        }
+        if word & OLDER != 0 { snapshot_epochs::value_before(&self.slot, record, end) } else { None }
+    }
+
+    /// Turns the writes into reads, for a rollback.
+    fn only_read(&mut self) {
+        self.reads.extend(self.writes.drain().map(|write| (write.record, write.note.word)));
+    }
+
+    /// Step 1 of COMMIT.
+    #[inline]
+    fn lock_write_set(&mut self) -> Result<(), Abort> {
+        self.writes.lock(
+            LOCK,
+            |record| &record.header().0,
+            |write, word| write.note.confirm(word, word & NO_VALUE == 0),
+        )
+    }
+
+    // ANCHOR: validate
+    /// Step 3 of COMMIT.
+    #[inline]
+    fn validate(&self) -> Result<(), Abort> {
+        let reads = if is_planted(&plants::SILO_SKIPS_READS) { &[] } else { &self.reads[..] };
+        for &(record, seen) in reads {
+            // Acquire: a later step must not come before.
+            let word = record.header().0.load(Ordering::Acquire);
+            let own = || self.writes.find(record).is_some() || is_planted(&plants::SILO_IGNORES_LOCKS);
+            if word != seen && !(word == seen | LOCKED && own()) {
+                return Err(Abort::ReadChanged);
+            }
+        }
+        let skips = is_planted(&plants::SILO_SKIPS_LEAVES);
+        if skips || self.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
+    }
+    // ANCHOR_END: validate
+
+    // ANCHOR: tid
+    /// Step 4 of COMMIT.
+    #[inline]
+    fn choose_tid(&mut self, epoch: u64) {
+        let read = self.reads.iter().map(|&(_, word)| word);
+        let met = read.chain(self.writes.iter().map(|write| write.note.word));
+        let above = met.fold(self.tid, |tid, word| tid.max(word & !STATUS)) + TID_STEP;
+        self.tid = above.max(epoch << EPOCH_SHIFT);
+    }
+    // ANCHOR_END: tid
+    /// Step 5 of COMMIT.
+    fn keep_past(&mut self, keep: Keep) {
+        for record in self.writes.iter().map(|write| write.record) {
+            let header = &record.header().0;
+            let word = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
+            // Where no older version is kept, the absence of a value needs no version to say so.
+            if keep.wants(word >> EPOCH_SHIFT) && word & (NO_VALUE | OLDER) != NO_VALUE {
+                keep.keep(&mut self.slot, record, word >> EPOCH_SHIFT, word & NO_VALUE == 0);
+                // Release: pairs with the Acquire in `read_before`, for what is kept now or was before.
+                header.store(word | OLDER, Ordering::Release);
+            }
+        }
+    }
+}

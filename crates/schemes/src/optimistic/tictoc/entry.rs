@@ -1,0 +1,50 @@
+//! The entry of the scheme in the catalogue.
+
+use engine::entry::{Entry, Planted, Toggle, Variant};
+
+use super::{TicToc, plants};
+
+/// The entry.
+pub const ENTRY: Entry = Entry {
+    variants: &[Variant {
+        name: "locking_in_reverse",
+        says: "the records of a write set are locked from the last write to the first",
+        given: &[("tictoc.write_order", "reversed")],
+    }],
+    toggles: &[
+        Toggle {
+            says: "write-set order: the last write is locked first",
+            setting: "tictoc.write_order",
+            value: "reversed",
+        },
+        Toggle {
+            says: "write-set order: locks are taken by address",
+            setting: "tictoc.write_order",
+            value: "address",
+        },
+    ],
+    plants: &[
+        Planted::new(&plants::TICTOC_SKIPS_READS),
+        Planted::new(&plants::TICTOC_SKIPS_LEAVES),
+        Planted::new(&parts::plants::WRITES_TRUSTED),
+        Planted::new(&plants::TICTOC_EXTENDS_LOCKED),
+        Planted::new(&plants::TICTOC_IGNORES_RTS),
+        Planted::new(&plants::TICTOC_FORGETS_RTS),
+        Planted::new(&plants::TICTOC_ENTERS_FRESH),
+        Planted::new(&engine::plants::INSERT_SHRUGS),
+        Planted::new(&parts::plants::LEAF_SET_ADOPTS),
+        Planted::new(&parts::plants::LOCKS_UNSORTED),
+        Planted::new(&engine::plants::MOVES_UNASKED),
+        Planted::new(&storage::plants::SPLIT_DROPS_MARK),
+        Planted::new(&storage::plants::UNLINK_DROPS_MARK),
+        Planted::new(&storage::plants::REUSES_AT_ONCE),
+    ],
+    outcomes: &[
+        ("counter_by_add", "shown"),
+        ("early_insert_below_scan", "t8 commits, t7 aborts (read_changed)"),
+        ("old_writer", "shown"),
+        ("order_against_time", "shown"),
+        ("phantom_beyond_limit", "shown"),
+    ],
+    ..Entry::of::<TicToc>()
+};

@@ -1,0 +1,666 @@
+//! `TicToc`: optimistic concurrency control with data-driven timestamps (Yu, Pavlo, Sanchez, Devadas, SIGMOD
+//! 2016).
+//!
+//! IDEA        Nobody hands out timestamps. Each version of a record carries the interval in which it is known
+//!             to be valid, from wts to rts, and a transaction computes at its end the least timestamp at
+//!             which all that it read is valid and all that it writes is new. If a version that it read is
+//!             not known to be valid for so long, it extends the interval, which fails only if another
+//!             transaction has overwritten the version, or is about to. The serial order is that of the
+//!             timestamps, not of the clock: a transaction may commit before one that ended earlier.
+//! RECORD      Two words. `wts`: bit 0 has a value, bits 1.. when the version was written. `rts`: bit 0 locked,
+//!             bit 1 retired, bits 2.. until when it is valid at least.
+//!             A leaf has both stamps for its gaps: `wts` is the latest stamp of a removed entry, `rts` the
+//!             latest at which someone has read a gap.
+//! COMMIT      1. Lock the write set; each record must still be as it was read.
+//!             2. The commit timestamp is the least that is not below the wts of what was read, and above
+//!                the rts of what is written.
+//!             3. What was seen to be valid until then needs no look. Each other record must have the version
+//!                that was read, and be valid until then or, if nobody else holds it, be made so; each
+//!                other leaf must have its gap version, and is made so under its latch.
+//!             4. Install each value with wts and rts of the commit; the store of `rts` unlocks.
+//! INVARIANTS  (1) Under one wts, rts never falls, and wts grows with each change: a new version begins after
+//!                 the end of its predecessor (asserted in `install`).
+//!             (2) rts changes by an exchange of the word that holds the lock, and wts only under the lock: an attempt
+//!                 that locks a record knows every extension of its version, so locking and validating need no fence
+//!                 between them.
+//!             (3) An attempt that waits for a lock holds only locks of smaller addresses, so committers never deadlock
+//!                 (`BufferedWrites::lock`).
+//!             (4) An insert is a write of its gap: a record enters a leaf with an rts that is not below the leaf's
+//!                 (`entering`), so that the attempt that gives it a value, even if another attempt entered it, does so
+//!                 after those that read the gap. A record that leaves hands its stamps to the leaf (`retire`); one
+//!                 that leaves a single key hands over its wts (`leaving`): an attempt that then finds a hole comes
+//!                 after the version that took the key away.
+//!             (5) Stamps of a leaf change under its latch only, and never fall while it keeps its gaps.
+//! DEPARTURES  The paper packs both stamps into one word and, when rts - wts outgrows its 15 bits, raises wts, which
+//!             fails every attempt that has read the version: with records that all read and nobody writes, for ever. A
+//!             second word in the same cache line has room for both. An absence does not tell when it began if its
+//!             record was entered anew, so it is read at its rts, never earlier. There is no history of overwritten
+//!             versions and no look at the read set before the locking. Locks are taken in the order of the writes as
+//!             long as no one has to wait, which spares the sort. The paper has no ranges: here leaves are stamped,
+//!             since a gap version alone tells when a key came, not at which timestamp. Nor has it commit-time updates,
+//!             which are STO's (Huang, Qian, Kohler, Liskov, Shrira, PVLDB 2020): an amount is added to the value that
+//!             is there in step 4, under the lock; the commit comes after the rts of that value, whichever it is, as
+//!             for a blind write.
+
+#[cfg(all(test, feature = "tests", not(loom)))]
+mod claims;
+pub mod entry;
+pub mod plants;
+
+use engine::driver::PerWorker;
+use engine::setting::{Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
+};
+use parts::{Buffered, BufferedWrites, CopyBuffer, Expected, LeafSet, LockBits, WriteOrder};
+use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
+use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::plant::is_planted;
+use sync::waiter;
+
+const VALUE: u64 = 1;
+const WTS_SHIFT: u32 = 1;
+const LOCKED: u64 = 1;
+const RETIRED: u64 = 2;
+const RTS_SHIFT: u32 = 2;
+const LOCK: LockBits = LockBits { locked: LOCKED, retired: RETIRED };
+
+/// The state that all transactions share: one setting. Otherwise they share nothing but records and leaves.
+#[derive(Debug)]
+pub struct TicToc {
+    write_order: WriteOrder,
+}
+
+/// A record's two words.
+#[derive(Debug, Default)]
+pub struct Header {
+    wts: AtomicU64,
+    rts: AtomicU64,
+}
+
+impl Meta for Header {
+    fn reset(&self) {
+        self.wts.store(0, Ordering::Relaxed); // Relaxed twice: publishing the record orders it.
+        self.rts.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The stamps of a leaf's gaps.
+#[derive(Debug, Default)]
+pub struct Leaf {
+    wts: AtomicU64,
+    rts: AtomicU64,
+}
+
+impl Meta for Leaf {
+    fn reset(&self) {
+        self.wts.store(0, Ordering::Relaxed); // Relaxed twice: under the latch.
+        self.rts.store(0, Ordering::Relaxed);
+    }
+}
+
+impl LeafMeta for Leaf {
+    fn carry(&self, to: &Self) {
+        raise(&to.wts, self.wts.load(Ordering::Relaxed)); // Relaxed twice: under the latch.
+        raise(&to.rts, self.rts.load(Ordering::Relaxed));
+    }
+}
+
+/// Raises a stamp of a leaf, under its latch.
+#[inline]
+fn raise(stamp: &AtomicU64, to: u64) {
+    // Relaxed twice: the latch orders those who write, and its version tells readers that they were late.
+    stamp.store(stamp.load(Ordering::Relaxed).max(to), Ordering::Relaxed);
+}
+
+/// A record as it was seen.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// Its word `wts`.
+    version: u64,
+    rts: u64,
+}
+
+impl Seen {
+    #[inline]
+    fn has_value(self) -> bool {
+        self.version & VALUE != 0
+    }
+
+    /// The least timestamp at which the record can have been as it was seen.
+    #[inline]
+    fn since(self) -> u64 {
+        if self.has_value() { self.version >> WTS_SHIFT } else { self.rts }
+    }
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, TicToc>,
+    reads: Vec<(RecordRef<'db, TicToc>, Seen)>,
+    writes: BufferedWrites<'db, TicToc, Expected>,
+    /// With the rts of each leaf as it was seen.
+    leaves: LeafSet<'db, Leaf, u64>,
+    /// The copy that the last read lent.
+    copy: CopyBuffer,
+    /// The least timestamp at which the attempt can commit, by what it has met so far.
+    commit_ts: u64,
+}
+
+impl Shape for TicToc {
+    type Header = Header;
+    type Version = ();
+    type Leaf = Leaf;
+    type Data = InPlace;
+}
+
+impl Scheme for TicToc {
+    const INFO: Info = Info {
+        name: "tictoc",
+        title: "TicToc",
+        paper: "Yu, Pavlo, Sanchez, Devadas: TicToc: time traveling optimistic concurrency control, SIGMOD 2016",
+        family: Family::Optimistic,
+        isolation: Isolation::Serializable,
+        workers: Admits::Any,
+        views: engine::Views::Confirmed,
+        idea: "computes each commit's timestamp from the records it met, and extends what it read to be valid then",
+    };
+    const SETTINGS: &'static [Setting] = &[WriteOrder::setting("tictoc.write_order")];
+    const INSERT: InsertAt = InsertAt::Access;
+    const DELTAS: bool = true;
+    const SERIAL_STAMPS: bool = true;
+    type Driver = PerWorker;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
+        Ok(Self { write_order: WriteOrder::of(values, "tictoc.write_order") })
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            writes: BufferedWrites::new(&slot).in_order(self.write_order),
+            slot,
+            reads: Vec::new(),
+            leaves: LeafSet::default(),
+            copy: CopyBuffer::default(),
+            commit_ts: 0,
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    fn loaded(&self, record: RecordRef<'_, Self>) {
+        record.header().wts.store(VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, _: &Ticket) -> Result<(), Abort> {
+        txn.reads.clear();
+        txn.writes.clear();
+        txn.leaves.clear();
+        txn.commit_ts = 0;
+        Ok(())
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return txn.writes.read(own, copy_present);
+        }
+        let copy = txn.copy.room(record.width());
+        let seen = copy_stable(record, Some(copy))?;
+        txn.remember(record, seen);
+        Ok(seen.has_value().then(|| &*txn.copy.room(record.width())))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return txn.writes.rewrite(own, how, copy_present);
+        }
+        let value = txn.writes.room(record);
+        let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
+        let seen = copy_stable(record, copy)?;
+        if !seen.has_value() {
+            txn.remember(record, seen);
+            return Ok(None);
+        }
+        txn.commit_ts = txn.commit_ts.max(seen.since());
+        let expected = Expected { word: seen.version, is_blind: how != Write::Modify };
+        Ok(txn.writes.push_written(record, value, how, expected))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.give(own));
+        }
+        let seen = copy_stable(record, None)?;
+        if seen.has_value() {
+            txn.remember(record, seen);
+            return Ok(None);
+        }
+        txn.commit_ts = txn.commit_ts.max(seen.since());
+        let value = txn.writes.room(record);
+        Ok(txn.writes.push(record, Some(value), Expected { word: seen.version, is_blind: false }))
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.take(own));
+        }
+        let seen = copy_stable(record, None)?;
+        if !seen.has_value() {
+            txn.remember(record, seen);
+            return Ok(false);
+        }
+        txn.commit_ts = txn.commit_ts.max(seen.since());
+        txn.writes.push(record, None, Expected { word: seen.version, is_blind: true });
+        Ok(true)
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
+        // Relaxed twice: the index finds out afterwards if the gap version was another by now. A hole
+        // that was read brings the stamp of what left it.
+        txn.commit_ts = txn.commit_ts.max(leaf.meta().wts.load(Ordering::Relaxed));
+        txn.leaves.read_noting(leaf, leaf.meta().rts.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, Leaf>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    // ANCHOR: gap
+    #[inline]
+    fn entering(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Result<(), Abort> {
+        if is_planted(&plants::TICTOC_ENTERS_FRESH) {
+            return Ok(());
+        }
+        let rts = leaf.rts.load(Ordering::Relaxed); // Relaxed: under the latch.
+        let may_rise = |word| word & (LOCKED | RETIRED) == 0 && word >> RTS_SHIFT < rts;
+        let raised = |word| may_rise(word).then_some(rts << RTS_SHIFT);
+        // Relaxed twice: the release of the latch publishes it to whoever finds the record by this key.
+        let update = record.header().rts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raised);
+        let is_late = update.is_err_and(|word| word >> RTS_SHIFT < rts);
+        if is_late { Err(Abort::WriteConflict) } else { Ok(()) }
+    }
+    // ANCHOR_END: gap
+
+    #[inline]
+    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, Leaf>, after: u64) {
+        txn.leaves.added(before, after);
+    }
+
+    #[inline]
+    fn split<'db>(
+        &'db self,
+        txn: &mut Txn<'db>,
+        from: LeafRef<'db, Leaf>,
+        after: u64,
+        into: LeafRef<'db, Leaf>,
+    ) {
+        txn.leaves.split(from, after, into);
+    }
+
+    /// The installer has locked all its records before it installs the first, so nothing that was seen may be locked or
+    /// newer. It is not asked whether a version could be extended to a timestamp: the state is the present one.
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        let reads = txn.reads.iter().map(|&(record, seen)| (record, seen.version));
+        txn.writes.confirm(reads, |at| Some(copy_stable(at, None).ok()?.version), |now| now & VALUE != 0)?;
+        txn.leaves.confirm()
+    }
+
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
+        if end == End::Rollback {
+            txn.only_read();
+        }
+        txn.lock_write_set()?; // 1, 2
+        txn.validate() // 3
+    }
+
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let commit_ts = txn.commit_ts;
+        // The last write first: the last records are the hottest, if the procedure has a choice.
+        for at in (0..txn.writes.len()).rev() {
+            let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & VALUE != 0;
+            let (record, value) = txn.writes.ready(at, has_value, Stamp(commit_ts), sink, seen);
+            let Header { wts, rts } = record.header();
+            // Relaxed: this attempt holds the lock.
+            assert!(
+                wts.load(Ordering::Relaxed) >> WTS_SHIFT < commit_ts,
+                "a version begins after its predecessor"
+            );
+            // Release: pairs with the Acquire of `wts` in `copy_stable`. 4
+            let present = if value.is_some() { VALUE } else { 0 };
+            wts.store((commit_ts << WTS_SHIFT) | present, Ordering::Release);
+            if let Some(value) = value {
+                // Release: pairs with the Acquire fence in `copy_stable`.
+                fence(Ordering::Release);
+                record.store(value);
+            }
+            // Release: pairs with the Acquire of `rts` in `copy_stable` and `extend`, and of the next lock.
+            rts.store(commit_ts << RTS_SHIFT, Ordering::Release);
+        }
+        Stamp(commit_ts)
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        txn.writes.unlock(LOCK, |record| &record.header().rts);
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Retire {
+        let Header { wts, rts } = record.header();
+        // Acquire: pairs with the Release in `install`.
+        let word = rts.load(Ordering::Acquire);
+        let version = wts.load(Ordering::Relaxed); // Relaxed: changes under the lock, which the exchange checks.
+        if word & LOCKED != 0 {
+            return Retire::Later;
+        }
+        if version & VALUE != 0 {
+            return Retire::Alive;
+        }
+        // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
+        // Relaxed on failure: nothing is read.
+        if rts.compare_exchange(word, word | RETIRED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return Retire::Later;
+        }
+        if !is_planted(&plants::TICTOC_FORGETS_RTS) {
+            raise(&leaf.wts, version >> WTS_SHIFT);
+            raise(&leaf.rts, word >> RTS_SHIFT);
+        }
+        Retire::Done
+    }
+
+    /// A search that misses the entry comes after the version that took the key away, which is this version or an
+    /// earlier one.
+    fn leaving(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Retire {
+        // Relaxed: what is known of the key was handed on with a version that is no later.
+        raise(&leaf.wts, record.header().wts.load(Ordering::Relaxed) >> WTS_SHIFT);
+        Retire::Done
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        let copy = txn.copy.room(record.width());
+        copy_stable(record, Some(copy)).ok()?.has_value().then_some(copy)
+    }
+}
+
+/// The stamps of a record, unlocked, and its value as of them.
+#[inline(always)]
+fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> Result<Seen, Abort> {
+    let Header { wts, rts } = record.header();
+    loop {
+        // Acquire: pairs with the Release of `wts` in `install`, so that the lock under which a version
+        // came, or its end, is seen with it.
+        let version = wts.load(Ordering::Acquire);
+        // Acquire: pairs with the Release of `rts` in `install`.
+        let word = rts.load(Ordering::Acquire);
+        if word & RETIRED != 0 {
+            return Err(Abort::ReadChanged);
+        }
+        if word & LOCKED != 0 {
+            waiter::wait_clear(rts, LOCKED);
+            continue;
+        }
+        if let Some(copy) = copy.as_deref_mut().filter(|_| version & VALUE != 0) {
+            record.load(copy);
+        }
+        // Acquire fence: the copy comes before the second look at the version, so that a copy which saw a
+        // store of a later writer sees that writer's version.
+        fence(Ordering::Acquire);
+        // Relaxed: ordered by the fence.
+        if wts.load(Ordering::Relaxed) == version {
+            return Ok(Seen { version, rts: word >> RTS_SHIFT });
+        }
+    }
+}
+
+/// Reads the value of a record for a write that had not read it. Returns the state of the record that the write
+/// expects.
+fn copy_present(record: RecordRef<'_, TicToc>, copy: &mut [u64]) -> Result<Expected, Abort> {
+    let seen = copy_stable(record, Some(copy))?;
+    seen.has_value().then_some(Expected { word: seen.version, is_blind: false }).ok_or(Abort::ReadChanged)
+}
+
+impl<'db> Txn<'db> {
+    /// Adds a record to the read set, as it was seen: it must hold at the commit.
+    #[inline]
+    fn remember(&mut self, record: RecordRef<'db, TicToc>, seen: Seen) {
+        self.commit_ts = self.commit_ts.max(seen.since());
+        self.reads.push((record, seen));
+    }
+
+    /// Turns the writes into reads, for a rollback.
+    fn only_read(&mut self) {
+        for write in self.writes.drain() {
+            let version = write.note.word;
+            // A delta that was read after all may be of a later version than the one that was met when it began.
+            self.commit_ts = self.commit_ts.max(version >> WTS_SHIFT);
+            self.reads.push((write.record, Seen { version, rts: 0 }));
+        }
+    }
+
+    // ANCHOR: lock
+    /// Steps 1 and 2 of COMMIT.
+    #[inline]
+    fn lock_write_set(&mut self) -> Result<(), Abort> {
+        let commit_ts = &mut self.commit_ts;
+        self.writes.lock(
+            LOCK,
+            |record| &record.header().rts,
+            |write, word| {
+                // Relaxed: changes only under the lock, which this attempt holds.
+                let version = write.record.header().wts.load(Ordering::Relaxed);
+                let last = if is_planted(&plants::TICTOC_IGNORES_RTS) {
+                    version >> WTS_SHIFT
+                } else {
+                    word >> RTS_SHIFT
+                };
+                *commit_ts = (*commit_ts).max(last + 1);
+                write.note.confirm(version, version & VALUE != 0)
+            },
+        )
+    }
+    // ANCHOR_END: lock
+
+    // ANCHOR: validate
+    /// Step 3 of COMMIT.
+    #[inline]
+    fn validate(&self) -> Result<(), Abort> {
+        for &(record, seen) in &self.reads {
+            if seen.rts < self.commit_ts && !is_planted(&plants::TICTOC_SKIPS_READS) {
+                self.extend(record, seen.version)?;
+            }
+        }
+        for &(leaf, rts) in self.leaves.iter() {
+            if rts < self.commit_ts && !is_planted(&plants::TICTOC_SKIPS_LEAVES) {
+                let Some(_held) = leaf.hold() else { return Err(Abort::Phantom) };
+                raise(&leaf.meta().rts, self.commit_ts);
+            }
+        }
+        Ok(())
+    }
+    // ANCHOR_END: validate
+
+    // ANCHOR: extend
+    /// Makes a version of a record valid until the commit at least.
+    #[inline]
+    fn extend(&self, record: RecordRef<'db, TicToc>, version: u64) -> Result<(), Abort> {
+        let Header { wts, rts } = record.header();
+        // Acquire: pairs with the Release of `rts` in `install`, so that the rts of a later version is never
+        // taken for that of this one.
+        let mut word = rts.load(Ordering::Acquire);
+        loop {
+            // Relaxed: ordered by the Acquire before; if it changes afterwards, so has `rts`.
+            if wts.load(Ordering::Relaxed) != version {
+                return Err(Abort::ReadChanged);
+            }
+            // The attempt that has locked the record knows this rts, and will commit later.
+            if word >> RTS_SHIFT >= self.commit_ts {
+                return Ok(());
+            }
+            if word & (LOCKED | RETIRED) != 0 {
+                let is_own = self.writes.find(record).is_some();
+                return if is_own || is_planted(&plants::TICTOC_EXTENDS_LOCKED) {
+                    Ok(())
+                } else {
+                    Err(Abort::ReadChanged)
+                };
+            }
+            // Relaxed: hands on nothing but the stamp, and continues the release sequence of `install`.
+            // Acquire: on failure, pairs with the Release of `rts` in `install`, as above.
+            match rts.compare_exchange(
+                word,
+                self.commit_ts << RTS_SHIFT,
+                Ordering::Relaxed,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return Ok(()),
+                Err(now) => word = now,
+            }
+        }
+    }
+    // ANCHOR_END: extend
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{Database, Home, Homes, Key, Lookup, Row, Schema, Table, Transaction};
+    use storage::Which;
+    use sync::workers;
+    use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Number(u64);
+
+    impl Key for Number {
+        type Ordered = u64;
+
+        fn ordered(self) -> u64 {
+            self.0
+        }
+
+        fn from_ordered(ordered: u64) -> Self {
+            Self(ordered)
+        }
+
+        fn home(self) -> Home {
+            Home::At(0)
+        }
+    }
+
+    #[derive(FromBytes, IntoBytes, KnownLayout, Immutable)]
+    #[repr(transparent)]
+    struct Cell(u64);
+
+    impl Row for Cell {
+        type Key = Number;
+        type Indexes = ();
+    }
+
+    /// A database with the rows 0 to 9.
+    fn cells(workers: usize) -> (Database<TicToc>, Table<Cell>) {
+        let mut schema = Schema::new();
+        let table = schema.table("cell", Lookup::Ordered, 10).group();
+        let values = Values::new(TicToc::SETTINGS, &[]).expect("standard values are legal");
+        let db =
+            Database::new(&schema, &values, Env { slots: workers, workers }).expect("standard values agree");
+        let insert = |txn: &mut engine::Attempt<'_, '_, TicToc>| {
+            (0..10).try_for_each(|key| txn.insert(table, Number(key), &Cell(0)).map(|_| ()))
+        };
+        db.session().attempt(&Ticket::new(0, Homes::new()), insert).expect("nobody is in the way");
+        (db, table)
+    }
+
+    fn record(db: &Database<TicToc>, table: Table<Cell>, key: u64) -> RecordRef<'_, TicToc> {
+        let row = db.tables().get(table.id()).index(Which::Primary).peek(key).expect("the row is there");
+        row.record(0)
+    }
+
+    #[test]
+    fn a_locked_version_is_read_until_its_rts_and_no_longer() {
+        let (db, table) = cells(1);
+        let record = record(&db, table, 0);
+        let mut txn = db.scheme().attach(db.tables().slot());
+        let version = copy_stable(record, None).expect("nobody is in the way").version;
+        txn.commit_ts = 9;
+        txn.extend(record, version).expect("nobody is in the way");
+        assert_eq!(LOCK.lock(&record.header().rts), Ok(9 << RTS_SHIFT));
+        assert_eq!(txn.extend(record, version), Ok(()));
+        assert_eq!(txn.extend(record, version + 2), Err(Abort::ReadChanged));
+        txn.commit_ts = 10;
+        assert_eq!(txn.extend(record, version), Err(Abort::ReadChanged));
+        txn.writes.push(record, None, Expected { word: version, is_blind: false });
+        assert_eq!(txn.extend(record, version), Ok(()), "its own lock is not in the way");
+    }
+
+    #[test]
+    fn a_retired_absence_is_read_until_its_rts_and_leaves_its_stamps_to_the_leaf() {
+        let (db, table) = cells(1);
+        let (record, leaf) = (record(&db, table, 0), Leaf::default());
+        assert_eq!(db.scheme().retire(record, &leaf), Retire::Alive);
+        record.header().wts.store(7 << WTS_SHIFT, Ordering::Relaxed);
+        record.header().rts.store(9 << RTS_SHIFT | LOCKED, Ordering::Relaxed);
+        assert_eq!(db.scheme().retire(record, &leaf), Retire::Later);
+        record.header().rts.store(9 << RTS_SHIFT, Ordering::Relaxed);
+        for leaf in [leaf, Leaf::default()] {
+            assert_eq!(db.scheme().retire(record, &leaf), Retire::Done);
+            assert_eq!((leaf.wts.into_inner(), leaf.rts.into_inner()), (7, 9));
+        }
+        assert_eq!(copy_stable(record, None).map(|seen| seen.rts), Err(Abort::ReadChanged));
+        let mut txn = db.scheme().attach(db.tables().slot());
+        for (commit_ts, outcome) in [(9, Ok(())), (10, Err(Abort::ReadChanged))] {
+            txn.commit_ts = commit_ts;
+            assert_eq!(txn.extend(record, 7 << WTS_SHIFT), outcome);
+        }
+    }
+
+    /// All workers read row 0 at ever later timestamps, those of the rows in which they count.
+    #[test]
+    fn an_rts_never_falls_while_many_extend_it() {
+        let (db, table) = cells(4);
+        let shared = record(&db, table, 0);
+        let ticket = Ticket::new(0, Homes::new());
+        workers::run(4, false, |worker| {
+            let mut session = db.session();
+            let mut last = 0;
+            for _ in 0..5_000 {
+                let outcome = session.attempt(&ticket, |txn| {
+                    txn.read(table, Number(0), |_| ())?;
+                    txn.update(table, Number(1 + worker as u64), |cell| cell.0 += 1)
+                });
+                outcome.expect("nobody writes what another touches");
+                let now = shared.header().rts.load(Ordering::Relaxed);
+                let own = record(&db, table, 1 + worker as u64).header().wts.load(Ordering::Relaxed);
+                assert!(now >= last && now >> RTS_SHIFT >= own >> WTS_SHIFT, "{last} {now} {own}");
+                last = now;
+            }
+        });
+    }
+}

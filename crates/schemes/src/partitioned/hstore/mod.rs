@@ -1,0 +1,176 @@
+//! H-Store: partitions that run one transaction at a time (Stonebraker et al., VLDB 2007; as
+//! `PartitionedStore` in Tu et al., SOSP 2013).
+//!
+//! IDEA        Rows that are used together live at one home, and homes are spread over partitions. A
+//!             transaction says which homes it will touch, takes their partitions when it begins, and then
+//!             works in place as if it were alone: no locks on records, no copies, no validation. It pays
+//!             as long as transactions stay at home.
+//! RECORD      Whether there is a value: `parts::Existence`.
+//! COMMIT      1. (At the begin.) Take the partitions of the declared homes in ascending order.
+//!             2. Give them up: what was done in place stays. (An abort first undoes it in reverse.)
+//! INVARIANTS  (1) A record is touched under a claim that holds its partition (storage lends its words on no
+//!                 other terms), or lives everywhere and never changes.
+//!             (2) Keys that are missing, and the gaps of a scan, are looked for only in partitions that
+//!                 the claim holds (`reach`, which the engine calls before each search).
+//!             (3) Partitions are taken in ascending order, each once, before the first access: no cycle
+//!                 of waits (the sort in `claim_partitions`).
+//! DEPARTURES  Partitions are locks, as in `PartitionedStore`, not threads with a queue, so that any worker may
+//!             serve any client, and waits follow the order of partitions, not timestamps. An attempt that
+//!             touches what it did not declare aborts, and the next attempt takes that partition, too. Rows
+//!             that never change may live everywhere, in place of H-Store's replicas, and are read without a
+//!             claim.
+
+pub mod entry;
+pub mod plants;
+#[cfg(all(test, feature = "tests", not(loom)))]
+mod tests;
+
+use engine::driver::PerWorker;
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{Abort, Admits, Env, Family, Info, InsertAt, Isolation, Scheme, Ticket};
+use parts::{Claimed, Existence};
+use storage::{Owned, Shape, Slot};
+use sync::plant::is_planted;
+
+/// The state that all transactions share: the number of partitions.
+#[derive(Debug)]
+pub struct HStore {
+    partitions: usize,
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, HStore>,
+    claimed: Claimed<'db, HStore>,
+    /// The partitions to take.
+    wanted: Vec<usize>,
+    /// Partitions whose lack aborted earlier attempts of the same transaction.
+    lacked: Vec<usize>,
+    /// The home that was last found to be covered: most accesses are to the same.
+    covered: Option<u64>,
+}
+
+impl Shape for HStore {
+    type Header = Existence;
+    type Version = ();
+    type Leaf = ();
+    type Data = Owned;
+}
+
+impl Scheme for HStore {
+    const INFO: Info = Info {
+        name: "hstore",
+        title: "H-Store",
+        paper: "Stonebraker, Madden, Abadi, Harizopoulos, Hachem, Helland: The end of an architectural era, VLDB 2007",
+        family: Family::Partitioned,
+        isolation: Isolation::StrictlySerializable,
+        workers: Admits::Any,
+        views: engine::Views::Consistent,
+        idea: "takes whole partitions at the begin, in order, and then works in place without any control",
+    };
+    const SETTINGS: &'static [Setting] = &[Setting {
+        name: "hstore.partitions",
+        default: "64",
+        range: Range::Int(1, 4_096),
+        unit: "",
+        doc: "Number of partitions onto which homes are folded; fewer spare transactions of many homes some \
+              locks, more let more transactions run side by side, up to one partition a home.",
+        stresses: "the partition locks: homes that share one wait for each other",
+    }];
+    const PARTITIONED: bool = true;
+    const INSERT: InsertAt = InsertAt::Access;
+    const WAITS: bool = true;
+    type Driver = PerWorker;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
+        Ok(Self { partitions: values.int("hstore.partitions") as usize })
+    }
+
+    fn partitions(&self) -> usize {
+        self.partitions
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        let claimed = Claimed::new(&slot);
+        Txn { slot, claimed, wanted: Vec::new(), lacked: Vec::new(), covered: None }
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.learn(ticket);
+        txn.claim_partitions(ticket); // 1
+        Ok(())
+    }
+
+    #[inline]
+    fn reach<'db>(&'db self, txn: &mut Txn<'db>, from: u64, to: u64) -> Result<(), Abort> {
+        if is_planted(&plants::HSTORE_HOLDS_BRIEFLY) {
+            txn.claimed.give_up();
+            txn.wanted.iter().for_each(|&partition| txn.claimed.hold(&mut txn.slot, partition));
+        }
+        if from == to && txn.covered == Some(from) {
+            return Ok(());
+        }
+        txn.cover(from, to)
+    }
+
+    parts::claimed_hooks!(); // 2
+}
+
+impl Txn<'_> {
+    /// Remembers the partitions that the last attempt lacked, and forgets them with the transaction.
+    #[inline]
+    fn learn(&mut self, ticket: &Ticket) {
+        let lacking = self.claimed.take_lacking();
+        if ticket.retries == 0 {
+            self.lacked.clear();
+        } else {
+            self.lacked.extend(lacking);
+        }
+    }
+
+    // ANCHOR: claim
+    /// Step 1 of COMMIT.
+    #[inline]
+    fn claim_partitions(&mut self, ticket: &Ticket) {
+        let claim = self.claimed.claim();
+        self.covered = None;
+        self.wanted.clear();
+        self.wanted.extend(ticket.homes.as_slice().iter().map(|home| claim.partition_of(*home)));
+        self.wanted.extend_from_slice(&self.lacked);
+        self.wanted.sort_unstable();
+        self.wanted.dedup();
+        for &partition in &self.wanted {
+            self.claimed.hold(&mut self.slot, partition);
+        }
+    }
+    // ANCHOR_END: claim
+
+    // ANCHOR: cover
+    /// Checks that the claim covers homes `from` to `to`, and notes the partitions that it lacks.
+    fn cover(&mut self, from: u64, to: u64) -> Result<(), Abort> {
+        if is_planted(&plants::HSTORE_REACHES_ANYWHERE) {
+            return Ok(());
+        }
+        let claim = self.claimed.claim();
+        // A row of as many homes as there are partitions takes all partitions.
+        let last = to.min(from.saturating_add(claim.partitions() as u64 - 1));
+        let mut is_covered = true;
+        for partition in (from..=last).map(|home| claim.partition_of(home)) {
+            if !claim.holds(partition) {
+                self.lacked.push(partition);
+                is_covered = false;
+            }
+        }
+        if !is_covered {
+            return Err(Abort::Partition);
+        }
+        if from == to {
+            self.covered = Some(from);
+        }
+        Ok(())
+    }
+    // ANCHOR_END: cover
+}

@@ -1,0 +1,244 @@
+//! Claims about schemes that fix the order of a batch before they execute it, against a model: the transactions of a
+//! batch have the same effects as one after the other, in their order; and the outcome does not depend on the workers.
+
+use engine::driver::{self, Control, Driver, Job, Limit, Retry};
+use engine::setting::Values;
+use engine::{Abort, Database, Drive, Env, Homes, Schema, Scheme, Ticket, Transaction, Workload};
+use sync::workers;
+
+use crate::deterministic::bohm::Bohm;
+use crate::deterministic::calvin::Calvin;
+use crate::deterministic::caracal::Caracal;
+use crate::deterministic::pwv::Pwv;
+use crate::tests::common::programs::{Mix, Model, Op, Panics, Program, Programs, Seen};
+
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    mix: Mix,
+    workers: usize,
+    clients: usize,
+    batch: usize,
+    seed: u64,
+}
+
+const PLAN: Plan = Plan { mix: Mix::All, workers: 1, clients: 24, batch: 24, seed: 1 };
+
+struct Run {
+    outcome: Vec<(Program, Vec<Seen>)>,
+    aborts: u64,
+    user_aborts: u64,
+    /// In the order in which they ended, rehearsals included.
+    executions: Vec<(Program, Vec<Seen>)>,
+    after: Model,
+}
+
+fn database<S: Scheme>(plan: Plan) -> (Database<S>, Programs) {
+    database_with(plan, 12 * plan.workers + 2)
+}
+
+/// A database with room for `slots` sessions.
+fn database_with<S: Scheme>(plan: Plan, slots: usize) -> (Database<S>, Programs) {
+    let given = [(format!("{}.batch", S::INFO.name), plan.batch.to_string())];
+    let values = Values::new(S::SETTINGS, &given).expect("legal");
+    let mut schema = Schema::new();
+    let mut programs =
+        Programs::declare(&values, Drive { workers: 1, clients: 1, seed: 1 }, &mut schema).expect("legal");
+    programs.mix = plan.mix;
+    let env = Env { slots, workers: plan.workers };
+    (Database::new(&schema, &values, env).expect("legal"), programs)
+}
+
+fn job(plan: Plan, limit: Limit) -> Job {
+    Job { sample_every: 1, ..Job::new(plan.workers, plan.clients, limit, plan.seed) }
+}
+
+fn run<S: Scheme>(plan: Plan, requests: u64, pause_ns: u64) -> Run {
+    let (db, programs) = database::<S>(plan);
+    db.load(&programs, 1);
+    let job = Job { pause_ns, ..job(plan, Limit::Requests(requests)) };
+    let outcome = driver::run(&db, &programs, &job, &Control::new(plan.workers));
+    let after = Model::of(&db, &programs);
+    let memory = db.memory();
+    assert_eq!(memory[0].entries, after.items.len(), "deleted keys leave the index at once");
+    let sum = |of: fn(&driver::TypeTally) -> u64| outcome.types.iter().map(of).sum::<u64>();
+    let (commits, user_aborts) = (sum(|tally| tally.commits), sum(|tally| tally.user_aborts));
+    assert_eq!(commits + user_aborts, plan.clients as u64 * requests, "every request ends once");
+    // Aborts because of runs that did not come to pass do not belong to the outcome of the batch.
+    let aborts = sum(|tally| tally.aborts[Abort::Footprint as usize]);
+    let cascades = sum(|tally| tally.aborts[Abort::Cascade as usize]);
+    let all = sum(|tally| tally.aborts.iter().sum());
+    assert_eq!(all, aborts + cascades, "nothing aborts for a conflict");
+    let mut ledger: Vec<_> = outcome.ledgers.into_iter().flatten().collect();
+    ledger.sort_unstable_by_key(|(program, _)| (program.client, program.sequence));
+    let executions = programs.executions.into_inner().into_iter();
+    let executions = executions.map(|execution| (execution.program, execution.seen)).collect();
+    Run { outcome: ledger, aborts, user_aborts, executions, after }
+}
+
+fn a_batch_does_what_its_transactions_do_in_their_order<S: Scheme>() {
+    for (seed, mix) in [(1, Mix::All), (2, Mix::All), (3, Mix::Records)] {
+        let plan = Plan { mix, seed, ..PLAN };
+        let run = run::<S>(plan, 150, 0);
+        let mut state = Model::loaded(mix);
+        let mut alone = 0;
+        for batch in run.executions.chunks(2 * plan.clients) {
+            let (rehearsed, executed) = batch.split_at(plan.clients);
+            for (program, seen) in rehearsed {
+                let sees = state.run(program).map(|(sees, _)| sees);
+                assert!(
+                    sees.is_none_or(|sees| sees == *seen),
+                    "{program:?} is rehearsed on what the last batch left"
+                );
+            }
+            let order = |executed: &[(Program, Vec<Seen>)]| {
+                executed.iter().map(|(program, _)| program.client).collect()
+            };
+            let clients: Vec<u64> = order(executed);
+            // Transactions that run alone come after the others.
+            let planned = 1 + clients.windows(2).take_while(|pair| pair[0] < pair[1]).count();
+            assert!(clients[planned..].is_sorted(), "in their order: {clients:?}");
+            alone += (clients.len() - planned) as u64;
+            for (program, seen) in executed {
+                if let Some((sees, after)) = state.run(program) {
+                    assert_eq!(*seen, sees, "{program:?} in its place");
+                    state = after;
+                }
+            }
+        }
+        assert_eq!(state, run.after);
+        // The first of those that ran alone may follow the last of the others as if it were one of them.
+        assert!(alone <= run.aborts, "what touches what it did not request, and nothing else, runs alone");
+        assert_eq!(run.executions.len(), 2 * plan.clients * 150, "everything ends in its batch");
+        assert!(run.user_aborts > 0 && (run.aborts > 0) == (mix == Mix::All), "{} aborts", run.aborts);
+    }
+}
+
+fn the_outcome_does_not_depend_on_the_workers<S: Scheme>() {
+    for plan in [PLAN, Plan { clients: 40, batch: 16, ..PLAN }, Plan { mix: Mix::Growth, ..PLAN }] {
+        let one = run::<S>(plan, 60, 0);
+        for (workers, pause_ns) in [(2, 0), (3, 0), (8, 0), (2, 20_000)] {
+            let many = run::<S>(Plan { workers, ..plan }, 60, pause_ns);
+            assert_eq!((one.aborts, one.user_aborts), (many.aborts, many.user_aborts), "{workers} workers");
+            assert_eq!(one.outcome, many.outcome, "{workers} workers");
+            assert_eq!(one.after, many.after, "{workers} workers");
+        }
+    }
+}
+
+fn a_run_has_room_for_its_sessions<S: Scheme>() {
+    // Every database has room for a few that look at it, on each core.
+    let workers = 4 * workers::cores();
+    for batch in [1, workers, 3 * workers] {
+        let plan = Plan { workers, clients: batch.max(workers), batch, ..PLAN };
+        let job = job(plan, Limit::Requests(3));
+        let (db, programs) = database_with::<S>(plan, <S::Driver as Driver<S>>::sessions(&job));
+        db.load(&programs, 1);
+        driver::run(&db, &programs, &job, &Control::new(workers));
+        Model::of(&db, &programs);
+    }
+}
+
+fn a_run_by_time_ends_between_batches<S: Scheme>() {
+    let plan = Plan { workers: 2, ..PLAN };
+    let (db, programs) = database::<S>(plan);
+    db.load(&programs, 1);
+    for _ in 0..2 {
+        let limit = Limit::Time { warmup_ns: 1_000_000, measured_ns: 5_000_000, cooldown_ns: 1_000_000 };
+        driver::run(&db, &programs, &job(plan, limit), &Control::new(plan.workers));
+        Model::of(&db, &programs);
+    }
+}
+
+fn run_into<S: Scheme>(panics: Panics) {
+    let plan = Plan { workers: 3, ..PLAN };
+    let (db, mut programs) = database::<S>(plan);
+    programs.panics = Some(panics);
+    db.load(&programs, 1);
+    driver::run(&db, &programs, &job(plan, Limit::Requests(5)), &Control::new(plan.workers));
+}
+
+fn dropping_aborted_requests_is_refused<S: Scheme>() {
+    let job = Job { retry: Retry::Drop, ..job(PLAN, Limit::Requests(1)) };
+    let refuses = <S::Driver as Driver<S>>::refuses;
+    assert!(refuses(&job).is_some_and(|says| says.contains("`--retry same`")));
+}
+
+fn an_attempt_outside_of_a_batch_excludes_others<S: Scheme>() {
+    let (db, programs) = database::<S>(PLAN);
+    db.load(&programs, 1);
+    let ticket = Ticket::new(0, Homes::new());
+    let (mut a, mut b) = (db.session(), db.session());
+    let outer = a.attempt(&ticket, |txn| {
+        let other = b.attempt(&ticket, |txn| txn.read(programs.items, 1, |item| item.mark));
+        assert_eq!(other, Err(Abort::LockBusy));
+        txn.update(programs.items, 1, |item| item.mark = 5)
+    });
+    assert_eq!(outer, Ok(Some(())));
+    let after = b.attempt(&ticket, |txn| txn.read(programs.items, 1, |item| item.mark));
+    assert_eq!(after, Ok(Some(5)));
+}
+
+fn a_program_that_rolls_back_leaves_nothing<S: Scheme>() {
+    let is_rollback = |(program, _): &&(Program, Vec<Seen>)| program.ops.contains(&Op::Rollback);
+    let run = run::<S>(PLAN, 40, 0);
+    assert!(run.user_aborts > 0 && run.outcome.iter().filter(is_rollback).count() == 0);
+}
+
+macro_rules! for_schemes {
+    ($($name:ident: $scheme:ty),+ $(,)?) => {
+        $(
+            mod $name {
+                use super::*;
+
+                #[test]
+                fn a_batch_does_what_its_transactions_do_in_their_order() {
+                    super::a_batch_does_what_its_transactions_do_in_their_order::<$scheme>();
+                }
+
+                #[test]
+                fn the_outcome_does_not_depend_on_the_workers() {
+                    super::the_outcome_does_not_depend_on_the_workers::<$scheme>();
+                }
+
+                #[test]
+                fn a_run_has_room_for_its_sessions() {
+                    super::a_run_has_room_for_its_sessions::<$scheme>();
+                }
+
+                #[test]
+                fn a_run_by_time_ends_between_batches() {
+                    super::a_run_by_time_ends_between_batches::<$scheme>();
+                }
+
+                #[test]
+                #[should_panic(expected = "planted")]
+                fn a_panic_in_a_rehearsal_leaves_the_run() {
+                    run_into::<$scheme>(Panics::InBatch);
+                }
+
+                #[test]
+                #[should_panic(expected = "planted")]
+                fn a_panic_in_what_was_rehearsed_leaves_the_run() {
+                    run_into::<$scheme>(Panics::Again);
+                }
+
+                #[test]
+                fn dropping_aborted_requests_is_refused() {
+                    super::dropping_aborted_requests_is_refused::<$scheme>();
+                }
+
+                #[test]
+                fn an_attempt_outside_of_a_batch_excludes_others() {
+                    super::an_attempt_outside_of_a_batch_excludes_others::<$scheme>();
+                }
+
+                #[test]
+                fn a_program_that_rolls_back_leaves_nothing() {
+                    super::a_program_that_rolls_back_leaves_nothing::<$scheme>();
+                }
+            }
+        )+
+    };
+}
+
+for_schemes!(calvin: Calvin, bohm: Bohm, caracal: Caracal, pwv: Pwv);

@@ -253,10 +253,19 @@ impl Case<'_> {
         };
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut given: Vec<_> = settings.iter().map(own).collect();
-        // Batches are as small as the rest of the trial, unless a size was given.
-        let batch = settings_of(self.scheme).find(|name| name.split('.').next_back() == Some("batch"));
-        if let Some(batch) = batch.filter(|batch| self.given.iter().all(|(name, _)| name != batch)) {
-            given.push(own(&(batch, "4")));
+        let mut give = |last: &str, value: &str| {
+            let setting = settings_of(self.scheme).find(|name| name.split('.').next_back() == Some(last));
+            if let Some(setting) =
+                setting.filter(|setting| self.given.iter().all(|(name, _)| name != setting))
+            {
+                given.push((setting.to_owned(), value.to_owned()));
+            }
+        };
+        // Batches are as small as the rest of the trial.
+        give("batch", "4");
+        if acts.is_some() {
+            // Each look of a waiting attempt at the others multiplies the schedules of a program and shows nothing new.
+            give("period_us", "200");
         }
         given.extend_from_slice(self.given);
         let trial = Trial { scheme: self.scheme, given: &given, workers, clients: workers, requests, seed };

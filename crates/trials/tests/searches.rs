@@ -8,13 +8,13 @@ use trials::{Budget, Campaign, Limit, Monitor, Replay, Report, SEARCHES, Subject
 const SEARCHES_ONLY: Budget =
     Budget { seed: 1, cores: 1, searches: true, schedules: Limit::Count(0), transactions: Limit::Count(0) };
 
-fn search(scheme: &str, plant: Option<&str>) -> Report {
+fn search(scheme: &str, plant: Option<&str>, budget: &Budget) -> Report {
     let campaign = Campaign::new(scheme, &[]).expect("a scheme").expect("legal settings");
     let campaign = match plant {
         Some(name) => campaign.plant(find_plant(scheme, name).expect("a bug that can be planted")),
         None => campaign,
     };
-    campaign.run(&SEARCHES_ONLY, &Monitor::default())
+    campaign.run(budget, &Monitor::default())
 }
 
 /// Whether a scheme waits in the middle of an attempt.
@@ -30,8 +30,9 @@ impl Visit for Waits {
 
 #[test]
 fn every_scheme_keeps_its_promise_under_all_schedules_of_all_programs() {
+    let budget = Budget { cores: 2, ..SEARCHES_ONLY };
     for info in catalogue::infos().filter(|info| info.workers == Admits::Any) {
-        let report = search(info.name, None);
+        let report = search(info.name, None, &budget);
         assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);
         assert_eq!(report.undecided, 0, "{}", info.name);
         // In batches, programs have more schedules than are tried. Under schemes that wait for locks, two programs do.
@@ -59,7 +60,7 @@ fn bugs_that_need_a_rare_moment_are_found_by_the_programs_made_for_them() {
         ("ssi", "gaps_left_blank", "a_key_comes_and_goes_behind_a_mark"),
         ("hstore", "hstore_reaches_anywhere", "misses_away_from_home"),
     ] {
-        let report = search(scheme, Some(plant));
+        let report = search(scheme, Some(plant), &SEARCHES_ONLY);
         let first = report.violations.first().map(|violation| &violation.replay);
         let Some(Replay::Explored(subject @ Subject::Program(found), schedule)) = first else {
             panic!("{plant} in {scheme} is not found: {report:?}")

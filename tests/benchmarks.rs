@@ -108,7 +108,7 @@ impl Unheard {
     fn check<S: Scheme, W: Workload>(&self) -> (Checked, Checked) {
         let given = owned(self.0);
         let values = Values::new(S::SETTINGS.iter().chain(W::SETTINGS), &given).expect("in range");
-        let job = job(1, S::clients(&values, 1), 20, Retry::Same);
+        let job = job(1, S::facts(&values).clients(1), 20, Retry::Same);
         let drive = Drive { workers: 1, clients: job.clients as u32, seed: job.seed };
         let mut schema = Schema::new();
         let workload = W::declare(&values, drive, &mut schema).expect("settings agree");

@@ -38,7 +38,7 @@ type Trace = (Vec<[u64; 3]>, Vec<(u64, u64)>);
 fn outcome<S: Scheme, W: Workload>(given: Given, workers: usize) -> Trace {
     let given: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let values = Values::new(S::SETTINGS.iter().chain(W::SETTINGS), &given).expect("legal settings");
-    let clients = S::clients(&values, 48);
+    let clients = S::facts(&values).clients(48);
     let drive = Drive { workers: 1, clients: clients as u32, seed: 1 };
     let mut schema = Schema::new();
     schema.lay_out(Layout { is_ordered_only: true, ..Layout::default() });

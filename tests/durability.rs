@@ -199,7 +199,7 @@ impl Observe for Assured {
 
 /// Returns the shortest latency of a commit.
 fn shortest_ns<S: Scheme>() -> u64 {
-    let clients = S::clients(&values(S::SETTINGS, &[]), 4);
+    let clients = S::facts(&values(S::SETTINGS, &[])).clients(4);
     let drive = Drive { workers: 2, clients: clients as u32, seed: 1 };
     let mut schema = Schema::new();
     // So few accounts that some transactions of a batch fall back.

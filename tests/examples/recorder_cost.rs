@@ -65,7 +65,7 @@ impl<W: Workload> Visit for Cost<W> {
 /// Returns the microseconds of processor time that a transaction takes.
 fn us<S: Scheme, W: Workload>(is_recorded: bool) -> f64 {
     let values = Values::new(S::SETTINGS.iter().chain(W::SETTINGS), &[]).expect("the standard settings");
-    let clients = S::clients(&values, 1);
+    let clients = S::facts(&values).clients(1);
     let mut schema = Schema::new();
     if is_recorded {
         schema.mark_values();

@@ -218,7 +218,7 @@ impl Visit for Open<'_> {
         let Self { options, schema } = self;
         let refused = |error: engine::setting::SettingError| OpenError::Setting(error.0);
         let values = Values::new(S::SETTINGS, &options.settings).map_err(refused)?;
-        let confirms = confirms(S::INFO.name, S::views(&values), options.consistent_reads)?;
+        let confirms = confirms(S::INFO.name, S::facts(&values).views, options.consistent_reads)?;
         let env = Env { slots: options.sessions, workers: options.sessions };
         let first = Tables::<S>::first_memory(schema);
         limits::check_memory(first, options.memory_bytes, MemoryLeft::of_this_process)?;
@@ -229,6 +229,11 @@ impl Visit for Open<'_> {
                 limits::refusal(&most, most.bytes.unwrap_or(usize::MAX), MemoryLimit::System)
             }
         })?;
-        Ok(Opened { store: Arc::new(db), scheme: S::INFO.name, isolation: S::isolation(&values), confirms })
+        Ok(Opened {
+            store: Arc::new(db),
+            scheme: S::INFO.name,
+            isolation: S::facts(&values).isolation,
+            confirms,
+        })
     }
 }

@@ -14,13 +14,14 @@ use crate::leftovers::Leftovers;
 use crate::moves::Moves;
 use crate::setting::{SettingError, Values};
 use crate::typed::{RowLoader, TypedLoader, TypedView};
-use crate::{Env, Observer, Quiesced, Scheme, Session, Share, Sink, Workload};
+use crate::{Env, Facts, Observer, Quiesced, Scheme, Session, Share, Sink, Workload};
 
 /// Tables under a concurrency-control scheme.
 #[derive(Debug)]
 pub struct Database<S: Scheme> {
     tables: Tables<S>,
     scheme: S,
+    facts: Facts,
     leftovers: Leftovers,
     moves: Moves,
 }
@@ -55,19 +56,26 @@ impl<S: Scheme> Database<S> {
         let slots = env.slots.max(View::<S>::NESTED * workers::cores());
         let scheme = S::new(values, Env { slots, ..env }).map_err(MakeError::Setting)?;
         let mut schema = schema.clone();
-        if S::has_versions_apart(values) {
+        let facts = S::facts(values);
+        if facts.has_versions_apart {
             schema.lay_out(Layout { has_versions_apart: true, ..schema.layout() });
         }
-        let tables = Tables::try_new(&schema, slots, scheme.partitions(), scheme.keeps_versions())
+        let tables = Tables::try_new(&schema, slots, facts.partitions, facts.keeps_versions)
             .map_err(MakeError::Memory)?;
         let moves = Moves::new(tables.iter().count());
-        Ok(Self { tables, scheme, leftovers: Leftovers::default(), moves })
+        Ok(Self { tables, scheme, facts, leftovers: Leftovers::default(), moves })
     }
 
     /// The tables.
     #[inline]
     pub fn tables(&self) -> &Tables<S> {
         &self.tables
+    }
+
+    /// The facts about the scheme under its settings.
+    #[inline]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     /// The scheme.

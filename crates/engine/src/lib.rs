@@ -7,6 +7,7 @@ mod counter;
 mod database;
 pub mod driver;
 pub mod entry;
+mod leaf_set;
 mod leftovers;
 pub mod levers;
 mod meter;
@@ -30,14 +31,15 @@ pub use abort::Abort;
 pub use access_set::AccessSet;
 pub use counter::Counter;
 pub use database::{Database, MakeError, View};
+pub use leaf_set::LeafSet;
 pub use meter::{Meter, Phase};
 pub use observer::{Facet, Observe, Observer};
 pub use program::{Call, Ledger, Procedures, Program, Scratch};
 pub use raw::{Misuse, RawError, RawSession, RawTxn};
 pub use recorder::{Recorder, Records};
 pub use scheme::{
-    Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Planning, Retire, Scheme, Spot, Stamp,
-    Step, Ticket, Touch, Views, Write, slot_rng,
+    Admits, Batching, End, Env, Facts, Family, Info, InsertAt, Isolation, Partitioned, Planning, Retire,
+    Scheme, Spot, Stamp, Step, Ticket, Touch, Views, Write, slot_rng,
 };
 pub use session::{Attempt, Session};
 pub use sink::Sink;

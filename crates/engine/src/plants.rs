@@ -3,6 +3,8 @@
 sync::plants! {
     INSERT_SHRUGS: "insert_shrugs",
         "says that a key is there if others have filled the entry that the insert itself has made";
+    LEAF_SET_ADOPTS: "leaf_set_adopts",
+        "takes a leaf for seen as it is after an own insert, whatever came between";
     MOVES_UNASKED: "moves_unasked",
         "does not ask rows found by a secondary key whether they still have it";
 }

@@ -9,6 +9,7 @@ use core::ops::{Bound, ControlFlow, Range};
 
 use storage::{AnyKey, Direction, Home, IndexedKey, Lookup, TableId, TableStore, Which};
 
+use crate::driver::Driver;
 use crate::session::{Target, ahead, with_width};
 use crate::{Abort, Attempt, Observer, Scheme, Session, Sink, Ticket};
 
@@ -399,6 +400,12 @@ fn ensure(is_sound: bool, misuse: impl FnOnce() -> Misuse) -> Result<(), Misuse>
     if is_sound { Ok(()) } else { Err(refusal(misuse)) }
 }
 
+/// Returns the home of a row, for schemes that have any use for it.
+#[inline]
+fn home<S: Scheme>(store: &TableStore<S>, key: AnyKey) -> Home {
+    if S::Driver::PARTITIONED { store.home(Which::Primary, key) } else { Home::Everywhere }
+}
+
 #[inline]
 fn check_group<S: Scheme>(store: &TableStore<S>, group: usize) -> Result<(), Misuse> {
     let groups = store.groups();
@@ -474,7 +481,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_found(store)?;
             check_primary(store, &key)?;
             let target = Target { table, group: group as u16 };
-            let home = if S::PARTITIONED { store.home(Which::Primary, key) } else { Home::Everywhere };
+            let home = home(store, key);
             let words = with_width!(key, |key| attempt.read_words(target, home, key))?;
             Ok(words.map(see).is_some())
         })
@@ -491,7 +498,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_group(store, group)?;
             check_found(store)?;
             let target = Target { table, group: group as u16 };
-            let home = if S::PARTITIONED { store.home(Which::Primary, key) } else { Home::Everywhere };
+            let home = home(store, key);
             Ok(with_width!(key, |key| attempt.change_words(target, home, key, change))?)
         })
     }
@@ -503,7 +510,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_additive(store, group)?;
             check_row(store, group, amounts)?;
             let target = Target { table, group: group as u16 };
-            let home = if S::PARTITIONED { store.home(Which::Primary, key) } else { Home::Everywhere };
+            let home = home(store, key);
             Ok(with_width!(key, |key| attempt.add_words(target, home, key, amounts))?)
         })
     }
@@ -520,7 +527,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_found(store)?;
             check_row(store, group, words)?;
             let target = Target { table, group: group as u16 };
-            let home = if S::PARTITIONED { store.home(Which::Primary, key) } else { Home::Everywhere };
+            let home = home(store, key);
             Ok(with_width!(key, |key| attempt.replace_words(target, home, key, words))?)
         })
     }
@@ -544,7 +551,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_found(store)?;
             let group = group_of_indexes(store)?;
             let target = Target { table, group: group as u16 };
-            let home = if S::PARTITIONED { store.home(Which::Primary, key) } else { Home::Everywhere };
+            let home = home(store, key);
             Ok(with_width!(key, |key| attempt.delete_words(target, home, key))?)
         })
     }

@@ -7,7 +7,7 @@ use storage::{LeafRef, RecordRef, Shape, Slot};
 
 use crate::driver::Driver;
 use crate::setting::{Setting, SettingError, Values};
-use crate::{Abort, Homes, Observer, Sink};
+use crate::{Abort, Homes, LeafSet, Observer, Sink};
 
 /// Static facts about a scheme, known without an instance.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,45 @@ impl Isolation {
     }
 }
 
-/// When the engine adds the keys of inserted rows to the indexes.
+/// The facts about a scheme that depend on its settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// The isolation that the scheme promises.
+    pub isolation: Isolation,
+    /// The states that attempts may see.
+    pub views: Views,
+    /// The minimum number of clients of a run: a scheme that works in batches has at least one client for each place of
+    /// a batch.
+    pub clients_min: usize,
+    /// The number of partitions that own records; 0 if there are none.
+    pub partitions: usize,
+    /// Whether records whose data is in place keep older versions beside it.
+    pub keeps_versions: bool,
+    /// Whether no version is stored in the record itself, where other schemes store one: every access to a value first
+    /// follows a pointer.
+    pub has_versions_apart: bool,
+}
+
+impl Facts {
+    /// Returns the facts of a scheme that needs nothing in particular.
+    pub const fn of(info: &Info) -> Self {
+        Self {
+            isolation: info.isolation,
+            views: info.views,
+            clients_min: 1,
+            partitions: 0,
+            keeps_versions: false,
+            has_versions_apart: false,
+        }
+    }
+
+    /// Returns the number of clients of a run for which `asked` were asked.
+    pub fn clients(&self, asked: usize) -> usize {
+        asked.max(self.clients_min)
+    }
+}
+
+/// When the engine adds the keys of inserted rows to the indexes: decided by the [driver](Scheme::Driver).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InsertAt {
     /// At the insert, as records without a value. The commit gives them one.
@@ -180,7 +218,7 @@ pub enum Step {
     Alone,
 }
 
-/// An index lookup or index change that an attempt is about to make, reported to schemes that [plan](Scheme::PLANS).
+/// An index lookup or index change that an attempt is about to make, reported to schemes that [plan](Planning::touch).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// A lookup of a row by its primary key. It is followed by an access to the row's records, or by `read_gaps` if the
@@ -219,7 +257,7 @@ pub enum End {
     /// Commits the attempt.
     Commit,
     /// Ends an attempt whose procedure rolled back. The scheme confirms that its reads were consistent, since otherwise
-    /// the rollback may be an error of the attempt and not of its input. Under a scheme that [plans](Scheme::PLANS),
+    /// the rollback may be an error of the attempt and not of its input. Under a scheme that [plans](Planning),
     /// every attempt that does not commit ends in this way, since its outcome must not be an error of the attempt
     /// either.
     Rollback,
@@ -268,8 +306,6 @@ pub trait Scheme: Shape {
     const INFO: Info;
     /// The scheme's settings. The scheme's name is the prefix of all their names.
     const SETTINGS: &'static [Setting];
-    /// When the engine adds keys to the indexes.
-    const INSERT: InsertAt;
     /// Whether the scheme adds amounts to records when it installs, so that attempts which add to the same record do
     /// not conflict. [`Write::Delta`] then reads only whether the record has a value, and lends words in which the
     /// amounts of the attempt are summed up. Once the attempt reads the record or changes its value, it has read the
@@ -282,10 +318,6 @@ pub trait Scheme: Shape {
     /// whether an update announces its write at once, as [`Write::Modify`] does, or [reads
     /// first](crate::Session::read_first).
     const UPGRADES: bool = false;
-    /// Whether it owns partitions, and is told by [`reach`](Self::reach) where the keys live that an attempt looks for.
-    const PARTITIONED: bool = false;
-    /// Whether it is told by [`touch`](Self::touch) what an attempt will look for.
-    const PLANS: bool = false;
     /// Whether the order of the scheme's stamps is a serial order that explains all commits. The only conflicts between
     /// commits with the same stamp are reads by one of what the other wrote.
     const SERIAL_STAMPS: bool = false;
@@ -302,36 +334,9 @@ pub trait Scheme: Shape {
     /// Returns an error for settings that contradict each other.
     fn new(values: &Values, env: Env) -> Result<Self, SettingError>;
 
-    /// The number of clients of a run for which `asked` were asked. A scheme that works in batches has at least one
-    /// client for each place of a batch.
-    fn clients(_values: &Values, asked: usize) -> usize {
-        asked
-    }
-
-    /// The number of partitions that own records.
-    fn partitions(&self) -> usize {
-        0
-    }
-
-    /// The isolation that the scheme promises under these settings, where it differs from [`INFO`](Self::INFO).
-    fn isolation(_values: &Values) -> Isolation {
-        Self::INFO.isolation
-    }
-
-    /// The states that attempts may see under these settings, where they differ from [`INFO`](Self::INFO).
-    fn views(_values: &Values) -> Views {
-        Self::INFO.views
-    }
-
-    /// Whether records whose data is in place keep older versions beside it.
-    fn keeps_versions(&self) -> bool {
-        false
-    }
-
-    /// Whether, under these settings, no version is stored in the record itself, where other schemes store one: every
-    /// access to a value first follows a pointer.
-    fn has_versions_apart(_values: &Values) -> bool {
-        false
+    /// The facts about the scheme that depend on its settings.
+    fn facts(_values: &Values) -> Facts {
+        Facts::of(&Self::INFO)
     }
 
     /// Makes the private state of a slot's attempts.
@@ -352,21 +357,6 @@ pub trait Scheme: Shape {
 
     /// Begins an attempt. Its slot is pinned.
     fn begin<'db>(&'db self, txn: &mut Self::Txn<'db>, ticket: &Ticket) -> Result<(), Abort>;
-
-    /// Called before the attempt looks for keys that live at home partitions `from` to `to`, or adds one. Only for
-    /// schemes that are [`PARTITIONED`](Self::PARTITIONED), and own partitions: anything that they do not hold may
-    /// change, keys that are missing included.
-    #[inline]
-    fn reach<'db>(&'db self, _txn: &mut Self::Txn<'db>, _from: u64, _to: u64) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    /// Called before the attempt looks for, or changes, what `touch` says. Only for schemes that have
-    /// [`PLANS`](Self::PLANS).
-    #[inline]
-    fn touch<'db>(&'db self, _txn: &mut Self::Txn<'db>, _touch: Touch) -> Result<(), Abort> {
-        Ok(())
-    }
 
     /// Reads a record: returns its value as this attempt sees it, `None` when it has none.
     fn read<'t, 'db>(
@@ -395,18 +385,36 @@ pub trait Scheme: Shape {
     /// Takes a record's value away: returns `false` when the record has none.
     fn delete<'db>(&'db self, txn: &mut Self::Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort>;
 
+    /// The leaves that the attempt has read, for schemes that compare the gap versions of leaves when they commit:
+    /// `read_gaps`, `added`, `split` and `confirm` then keep the set. `None` for other schemes, and for an attempt that
+    /// reads a snapshot: a key that enters later leads to values that the snapshot does not show.
+    #[inline]
+    fn leaves<'t, 'db>(&'db self, _txn: &'t mut Self::Txn<'db>) -> Option<&'t mut LeafSet<'db, Self::Leaf>> {
+        None
+    }
+
     /// Called when the attempt has read a leaf: a range of its keys, or the absence of a key. The rows in the range
     /// follow as reads of their own. Called after the leaf was read and before its gaps are compared with what they
     /// were: a stamp set here covers everything that was not seen.
+    #[inline]
     fn read_gaps<'db>(
         &'db self,
         txn: &mut Self::Txn<'db>,
         leaf: LeafRef<'db, Self::Leaf>,
-    ) -> Result<(), Abort>;
+    ) -> Result<(), Abort> {
+        self.leaves(txn).map_or(Ok(()), |leaves| leaves.read(leaf))
+    }
 
     /// Called when a key of this attempt is about to enter a gap of the leaf, under the leaf's latch. An error keeps
     /// the key out. Under [`InsertAt::Install`] the key will enter at the commit, and no latch is held.
-    fn adding<'db>(&'db self, txn: &mut Self::Txn<'db>, leaf: LeafRef<'db, Self::Leaf>) -> Result<(), Abort>;
+    #[inline]
+    fn adding<'db>(
+        &'db self,
+        _txn: &mut Self::Txn<'db>,
+        _leaf: LeafRef<'db, Self::Leaf>,
+    ) -> Result<(), Abort> {
+        Ok(())
+    }
 
     /// Makes a record that is about to be found under a new key of the leaf protect what the gap protected;
     /// [`retire`](Self::retire) does the reverse. Called under the leaf's latch, after [`adding`](Self::adding), for
@@ -416,22 +424,14 @@ pub trait Scheme: Shape {
         Ok(())
     }
 
-    /// Called under [`InsertAt::Install`], after `adding`: the attempt inserts a row whose primary key is missing from
-    /// `leaf`. `key` is a hash of table and key, by which the scheme detects two inserts of one key. The insert need
-    /// not conflict with anything else: the absence of the key is not reported as read.
-    #[inline]
-    fn claim<'db>(
-        &'db self,
-        _txn: &mut Self::Txn<'db>,
-        _leaf: LeafRef<'db, Self::Leaf>,
-        _key: u64,
-    ) -> Result<(), Abort> {
-        Ok(())
-    }
-
     /// Called when the key is in: the leaf's gap version was `before.seen()` and is now `after`. Under the leaf's
-    /// latch. The default is for schemes that do not compare gap versions.
-    fn added<'db>(&'db self, _txn: &mut Self::Txn<'db>, _before: LeafRef<'db, Self::Leaf>, _after: u64) {}
+    /// latch.
+    #[inline]
+    fn added<'db>(&'db self, txn: &mut Self::Txn<'db>, before: LeafRef<'db, Self::Leaf>, after: u64) {
+        if let Some(leaves) = self.leaves(txn) {
+            leaves.added(before, after);
+        }
+    }
 
     /// Called when the attempt uses an entry that another attempt put into an index: it gives an absent key a value, or
     /// moves its row to a secondary key, and the entry was there, left by an attempt that aborted or by an earlier
@@ -441,29 +441,28 @@ pub trait Scheme: Shape {
     fn reusing<'db>(&'db self, _txn: &mut Self::Txn<'db>) {}
 
     /// Called when `into` was split off `from` to make room for a key of this attempt. The gap version of `from` was
-    /// `from.seen()` and is now `after`. Under the latches of both leaves. The default is for schemes that do not
-    /// compare gap versions: the metadata of the leaf goes along without this hook.
+    /// `from.seen()` and is now `after`. Under the latches of both leaves. The metadata of the leaf goes along without
+    /// this hook.
+    #[inline]
     fn split<'db>(
         &'db self,
-        _txn: &mut Self::Txn<'db>,
-        _from: LeafRef<'db, Self::Leaf>,
-        _after: u64,
-        _into: LeafRef<'db, Self::Leaf>,
+        txn: &mut Self::Txn<'db>,
+        from: LeafRef<'db, Self::Leaf>,
+        after: u64,
+        into: LeafRef<'db, Self::Leaf>,
     ) {
+        if let Some(leaves) = self.leaves(txn) {
+            leaves.split(from, after, into);
+        }
     }
 
     /// Confirms that all reads of the attempt so far belong to one committed state. It may be called after each access.
-    /// Under schemes whose attempts [always see one state](Views::Consistent) there is nothing to check. Under schemes
-    /// that find out only [at the end](Views::Unconfirmed), nothing is checked.
-    #[inline]
-    fn confirm<'db>(&'db self, _txn: &mut Self::Txn<'db>) -> Result<(), Abort> {
-        Ok(())
+    /// The default is for schemes under which records stay as they were read, and only gaps may change. It has nothing
+    /// to check under schemes whose attempts [always see one state](Views::Consistent), and is not called under schemes
+    /// that find out only [at the end](Views::Unconfirmed).
+    fn confirm<'db>(&'db self, txn: &mut Self::Txn<'db>) -> Result<(), Abort> {
+        self.leaves(txn).map_or(Ok(()), |leaves| leaves.confirm())
     }
-
-    /// Called when the procedure announces that it will not roll back from here on: see
-    /// [`Transaction::decided`](crate::Transaction::decided). It may still roll back.
-    #[inline]
-    fn decided<'db>(&'db self, _txn: &mut Self::Txn<'db>) {}
 
     /// Decides whether the attempt may end as it asks: everything that can fail. Of two attempts that write the same
     /// record and commit, the second passes `precommit` after the first has installed the record.
@@ -541,6 +540,16 @@ pub trait Batching: Scheme {
     /// Called when all attempts of the last batch of a run have ended.
     fn close(&self);
 
+    /// Called after [`Scheme::adding`]: the attempt inserts a row whose primary key is missing from `leaf`. `key` is a
+    /// hash of table and key, by which the scheme detects two inserts of one key. The insert need not conflict with
+    /// anything else: the absence of the key is not reported as read.
+    fn claim<'db>(
+        &'db self,
+        txn: &mut Self::Txn<'db>,
+        leaf: LeafRef<'db, Self::Leaf>,
+        key: u64,
+    ) -> Result<(), Abort>;
+
     /// Publishes the attempt's reads and intended writes.
     fn reserve<'db>(&'db self, txn: &mut Self::Txn<'db>);
 }
@@ -617,6 +626,21 @@ pub trait Planning: Scheme {
 
     /// Called when the last planned attempt of the transaction at this place has ended.
     fn release(plan: &Self::Plan<'_>, place: usize);
+
+    /// Called before the attempt looks for, or changes, what `touch` says.
+    fn touch<'db>(&'db self, txn: &mut Self::Txn<'db>, touch: Touch) -> Result<(), Abort>;
+
+    /// Called when the procedure announces that it will not roll back from here on: see
+    /// [`Transaction::decided`](crate::Transaction::decided). It may still roll back.
+    #[inline]
+    fn decided<'db>(&'db self, _txn: &mut Self::Txn<'db>) {}
+}
+
+/// Hooks that [`driver::PerPartition`](crate::driver::PerPartition) requires in addition to those of [`Scheme`].
+pub trait Partitioned: Scheme {
+    /// Called before the attempt looks for keys that live at home partitions `from` to `to`, or adds one: anything at a
+    /// partition that the attempt does not hold may change, keys that are missing included.
+    fn reach<'db>(&'db self, txn: &mut Self::Txn<'db>, from: u64, to: u64) -> Result<(), Abort>;
 }
 
 impl Spot {

@@ -16,6 +16,7 @@ use storage::{
 
 use crate::AccessSet;
 use crate::database::{Database, bounds};
+use crate::driver::Driver;
 use crate::leftovers::{Due, Leftover, Part};
 use crate::meter::{Meter, Phase};
 use crate::{
@@ -251,7 +252,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
             Err(abort) => {
                 self.meter.switch(Phase::Commit);
                 let confirmed =
-                    if S::PLANS { scheme.precommit(&mut self.txn, End::Rollback) } else { Ok(()) };
+                    if S::Driver::PLANS { scheme.precommit(&mut self.txn, End::Rollback) } else { Ok(()) };
                 Err(confirmed.err().unwrap_or(abort))
             }
         };
@@ -345,7 +346,7 @@ fn leave_over<'db, S: Scheme>(
 /// Whether the indexes change at the commit.
 #[inline]
 const fn installs<S: Scheme>() -> bool {
-    matches!(S::INSERT, InsertAt::Install)
+    matches!(S::Driver::INSERT, InsertAt::Install)
 }
 
 impl<'db, S: Scheme> Unlink<'db, S> {
@@ -446,7 +447,7 @@ fn homes<S: Scheme, K: Key>(keys: &impl RangeBounds<K>) -> Homes {
 /// Where a row lives, for schemes that have any use for it.
 #[inline]
 fn home<S: Scheme, K: Key>(key: K) -> Home {
-    if S::PARTITIONED { key.home() } else { Home::Everywhere }
+    if S::Driver::PARTITIONED { key.home() } else { Home::Everywhere }
 }
 
 /// The numbers of a typed handle.
@@ -549,7 +550,7 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
 
     #[inline]
     fn decided(&mut self) {
-        self.session.db.scheme().decided(&mut self.session.txn);
+        S::Driver::decided(self.session.db.scheme(), &mut self.session.txn);
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 use core::fmt::Debug;
 
 use engine::setting::{Range, Setting, Values};
-use engine::{Abort, Env, Info, Isolation, Retire, Ticket, Views};
+use engine::{Abort, Env, Facts, Info, Retire, Ticket};
 use storage::{LeafMeta, LeafRef, RecordRef, Shape, Slot, VersionRef};
 
 use crate::version_chain::{self, ChainHead, Chained, Stamped};
@@ -56,19 +56,9 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
     /// Makes a certifier for a new database.
     fn new(values: &Values, env: Env) -> Self;
 
-    /// See [`Scheme::isolation`](engine::Scheme::isolation).
-    fn isolation(_values: &Values) -> Isolation {
-        Self::INFO.isolation
-    }
-
-    /// See [`Scheme::views`](engine::Scheme::views).
-    fn views(_values: &Values) -> Views {
-        Self::INFO.views
-    }
-
-    /// See [`Scheme::has_versions_apart`](engine::Scheme::has_versions_apart).
-    fn has_versions_apart(_values: &Values) -> bool {
-        false
+    /// See [`Scheme::facts`](engine::Scheme::facts).
+    fn facts(_values: &Values) -> Facts {
+        Facts::of(&Self::INFO)
     }
 
     /// Makes the source of snapshots and of the numbers of commits.

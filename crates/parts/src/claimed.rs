@@ -298,37 +298,6 @@ macro_rules! claimed_hooks {
         }
 
         #[inline]
-        fn read_gaps<'db>(
-            &'db self,
-            _: &mut Self::Txn<'db>,
-            _: ::storage::LeafRef<'db, ()>,
-        ) -> Result<(), $crate::engine::Abort> {
-            Ok(())
-        }
-
-        #[inline]
-        fn adding<'db>(
-            &'db self,
-            _: &mut Self::Txn<'db>,
-            _: ::storage::LeafRef<'db, ()>,
-        ) -> Result<(), $crate::engine::Abort> {
-            Ok(())
-        }
-
-        #[inline]
-        fn added<'db>(&'db self, _: &mut Self::Txn<'db>, _: ::storage::LeafRef<'db, ()>, _: u64) {}
-
-        #[inline]
-        fn split<'db>(
-            &'db self,
-            _: &mut Self::Txn<'db>,
-            _: ::storage::LeafRef<'db, ()>,
-            _: u64,
-            _: ::storage::LeafRef<'db, ()>,
-        ) {
-        }
-
-        #[inline]
         fn precommit<'db>(
             &'db self,
             _: &mut Self::Txn<'db>,

@@ -1,8 +1,6 @@
 //! The planted bugs of the parts: see [`sync::plant`].
 
 sync::plants! {
-    LEAF_SET_ADOPTS: "leaf_set_adopts",
-        "takes a leaf for seen as it is after an own insert, whatever came between";
     WRITES_TRUSTED: "writes_trusted",
         "does not compare a record with what was read of it when it is locked to be written";
     COPIES_ONCE: "copies_once",

@@ -8,11 +8,11 @@
 //!                 the only way to a word, and its callers do one or the other.
 //!             (2) A chosen TID is above every TID met and above the slot's last one, and in its epoch.
 
-use engine::{Abort, Write};
+use engine::{Abort, LeafSet, Write};
 use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::AtomicU64;
 
-use crate::{BufferedWrites, CopyBuffer, Expected, LeafSet, LockBits};
+use crate::{BufferedWrites, CopyBuffer, Expected, LockBits};
 
 /// Set while an attempt changes the value: readers wait.
 pub const CHANGING: u64 = 1;

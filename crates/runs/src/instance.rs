@@ -140,7 +140,7 @@ impl catalogue::Visit for IsolationUnder<'_> {
     type Out = Isolation;
 
     fn visit<S: Scheme>(self) -> Isolation {
-        S::isolation(self.0)
+        S::facts(self.0).isolation
     }
 }
 
@@ -150,7 +150,7 @@ impl catalogue::Visit for VersionsApart<'_> {
     type Out = bool;
 
     fn visit<S: Scheme>(self) -> bool {
-        S::has_versions_apart(self.0)
+        S::facts(self.0).has_versions_apart
     }
 }
 
@@ -186,7 +186,7 @@ impl catalogue::Visit for Clients<'_> {
     type Out = usize;
 
     fn visit<S: Scheme>(self) -> usize {
-        S::clients(self.values, self.asked)
+        S::facts(self.values).clients(self.asked)
     }
 }
 

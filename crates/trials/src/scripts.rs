@@ -48,7 +48,7 @@ impl Visit for Play<'_> {
         let values = Values::new(S::SETTINGS, &own).expect("legal settings");
         let entry = catalogue::entry(S::INFO.name).filter(|_| own.is_empty());
         let outcomes = entry.map_or(&[][..], |entry| entry.outcomes);
-        let subject = Subject { scheme: S::INFO.name, level: S::isolation(&values), outcomes };
+        let subject = Subject { scheme: S::INFO.name, level: S::facts(&values).isolation, outcomes };
         let mut stuck = 0;
         for (name, text) in SCRIPTS {
             let script = Script::parse(name, text).expect("the scripts that come along are well-formed");

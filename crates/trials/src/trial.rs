@@ -136,7 +136,7 @@ macro_rules! trial {
                 let known = S::SETTINGS.iter().chain(Mix::SETTINGS).chain(levers::SETTINGS);
                 let values = Values::new(known, trial.given)?;
                 let (workers, seed) = (trial.workers, trial.seed);
-                let clients = S::clients(&values, trial.clients);
+                let clients = S::facts(&values).clients(trial.clients);
                 let drive = Drive { workers: workers as u32, clients: clients as u32, seed };
                 let mut schema = Schema::new();
                 schema.mark_values();
@@ -160,13 +160,16 @@ macro_rules! trial {
                     None => run(&noted, job),
                     Some(given) => given.acts.iter().for_each(|act| {
                         noted.mix.enter(act);
-                        run(&noted, Job { clients: S::clients(&values, act.len()), ..of_act(act, job) });
+                        run(
+                            &noted,
+                            Job { clients: S::facts(&values).clients(act.len()), ..of_act(act, job) },
+                        );
                     }),
                 }
                 let checked = noted.check(&db.quiesced(), Share::WHOLE, &[]);
                 Ok(Tried {
                     history: records.into_history(),
-                    promise: promise(S::isolation(&values)),
+                    promise: promise(S::facts(&values).isolation),
                     has_serial_stamps: S::SERIAL_STAMPS,
                     noticed: checked.err().map(|violation| violation.to_string()),
                 })
@@ -216,7 +219,7 @@ pub(crate) mod native {
 
         fn visit<S: Scheme>(self) -> Self::Out {
             let values = Values::new(S::SETTINGS.iter().chain(levers::SETTINGS), self.0)?;
-            Ok(promise(S::isolation(&values)))
+            Ok(promise(S::facts(&values).isolation))
         }
     }
 

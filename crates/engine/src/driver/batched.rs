@@ -24,14 +24,14 @@
 
 use core::mem;
 
-use storage::Which;
+use storage::{LeafRef, Which};
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::{Broken, Latched, waiter};
 
 use super::batch::{self, Alarm, Board, Desk, Left, has_rest, is_sampled, ticket};
 use super::{Driver, Job, Part, Stage, Tally, is_aborted, pay};
 use crate::session::{Change, Place};
-use crate::{Abort, Batching, Database, Ledger, Observe, Scheme, Scratch, Session};
+use crate::{Abort, Batching, Database, InsertAt, Ledger, Observe, Scheme, Scratch, Session};
 
 /// Runs transactions in batches.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,7 @@ pub enum Batched {}
 
 impl<S: Batching> Driver<S> for Batched {
     type Shared<'r> = Shared<'r, S>;
+    const INSERT: InsertAt = InsertAt::Install;
 
     fn refuses(job: &Job) -> Option<&'static str> {
         batch::refuses(job)
@@ -55,6 +56,16 @@ impl<S: Batching> Driver<S> for Batched {
         _ = worker.serve();
         alarm.disarm();
         worker.close()
+    }
+
+    #[inline]
+    fn claim<'db>(
+        scheme: &'db S,
+        txn: &mut S::Txn<'db>,
+        leaf: LeafRef<'db, S::Leaf>,
+        key: u64,
+    ) -> Result<(), Abort> {
+        scheme.claim(txn, leaf, key)
     }
 }
 

@@ -6,6 +6,7 @@ mod batched;
 mod books;
 mod conductor;
 mod latencies;
+mod per_partition;
 mod per_worker;
 mod planned;
 mod regulator;
@@ -15,17 +16,20 @@ mod turns;
 mod window;
 
 use stdx::Histogram;
+use storage::LeafRef;
 use sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sync::{Padded, clock, waiter, workers};
 
 use crate::meter::{Meter, Phase};
 use crate::{
-    Abort, Call, Database, Homes, Ledger, Observe, Procedures, Program, Scheme, Session, TxnType, Workload,
+    Abort, Call, Database, Homes, InsertAt, Ledger, Observe, Procedures, Program, Scheme, Session, Touch,
+    TxnType, Workload,
 };
 
 pub use arrivals::Arrived;
 pub use batched::Batched;
 pub use conductor::Series;
+pub use per_partition::PerPartition;
 pub use per_worker::PerWorker;
 pub use planned::Planned;
 pub use traffic::{Arrivals, Mode, Open, Process, Traffic};
@@ -317,7 +321,7 @@ impl RunOutcome<Ledger> {
     }
 }
 
-/// How transactions reach a scheme's workers.
+/// How transactions reach a scheme's workers, and the hooks of the schemes that are driven in this way.
 pub trait Driver<S: Scheme> {
     /// State shared by the workers of a run.
     type Shared<'r>: Sync;
@@ -337,6 +341,40 @@ pub trait Driver<S: Scheme> {
 
     /// One worker's part of a run: returns when the run is over.
     fn work<'r, V: Observe>(part: Part<'r, S, V>, shared: &Self::Shared<'r>) -> (Tally, Ledger);
+
+    /// When the engine adds keys to the indexes.
+    const INSERT: InsertAt = InsertAt::Access;
+    /// Whether the engine calls [`touch`](Self::touch).
+    const PLANS: bool = false;
+    /// Whether the engine calls [`reach`](Self::reach).
+    const PARTITIONED: bool = false;
+
+    /// See [`Planning::touch`](crate::Planning::touch).
+    #[inline]
+    fn touch<'db>(_scheme: &'db S, _txn: &mut S::Txn<'db>, _touch: Touch) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// See [`Planning::decided`](crate::Planning::decided).
+    #[inline]
+    fn decided<'db>(_scheme: &'db S, _txn: &mut S::Txn<'db>) {}
+
+    /// See [`Batching::claim`](crate::Batching::claim).
+    #[inline]
+    fn claim<'db>(
+        _scheme: &'db S,
+        _txn: &mut S::Txn<'db>,
+        _leaf: LeafRef<'db, S::Leaf>,
+        _key: u64,
+    ) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// See [`Partitioned::reach`](crate::Partitioned::reach).
+    #[inline]
+    fn reach<'db>(_scheme: &'db S, _txn: &mut S::Txn<'db>, _from: u64, _to: u64) -> Result<(), Abort> {
+        Ok(())
+    }
 }
 
 /// One worker's part of a run.
@@ -375,7 +413,7 @@ impl<'r, S: Scheme, V: Observe> Part<'r, S, V> {
     /// The homes that a call will touch, if the scheme has any use for them.
     #[inline]
     fn homes(&self, call: &Call) -> Homes {
-        if self.db.scheme().partitions() > 0 { self.program.homes(call) } else { Homes::new() }
+        if self.db.facts().partitions > 0 { self.program.homes(call) } else { Homes::new() }
     }
 
     /// Empty books of this worker.

@@ -28,7 +28,7 @@ use sync::{Broken, Latched, fiber, waiter};
 use super::batch::{self, Alarm, Board, Client, Desk, Left, Request, has_rest, is_sampled, ticket};
 use super::{Driver, Job, Part, Stage, Tally, is_aborted};
 use crate::meter::Phase;
-use crate::{Abort, Database, Ledger, Observe, Planning, Scratch, Session, Step, Ticket};
+use crate::{Abort, Database, InsertAt, Ledger, Observe, Planning, Scratch, Session, Step, Ticket, Touch};
 
 /// Runs transactions in batches whose order is fixed before execution.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,8 @@ pub enum Planned {}
 
 impl<S: Planning> Driver<S> for Planned {
     type Shared<'r> = Shared<'r, S>;
+    const INSERT: InsertAt = InsertAt::Install;
+    const PLANS: bool = true;
 
     fn refuses(job: &Job) -> Option<&'static str> {
         batch::refuses(job)
@@ -81,6 +83,16 @@ impl<S: Planning> Driver<S> for Planned {
         }
         alarm.disarm();
         worker.close()
+    }
+
+    #[inline]
+    fn touch<'db>(scheme: &'db S, txn: &mut S::Txn<'db>, touch: Touch) -> Result<(), Abort> {
+        scheme.touch(txn, touch)
+    }
+
+    #[inline]
+    fn decided<'db>(scheme: &'db S, txn: &mut S::Txn<'db>) {
+        scheme.decided(txn);
     }
 }
 

@@ -7,6 +7,7 @@ use storage::{AnyKey, Home, Placed, RowRef, TableStore, Which};
 
 use super::touches::spot;
 use super::{Attempt, Place, Session, installs, leave_over, with_width};
+use crate::driver::Driver;
 use crate::leftovers::{Leftover, Part};
 use crate::{Abort, Observer, Scheme, Sink, Touch};
 
@@ -62,7 +63,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             for home in homes {
                 self.reach_home(home)?;
             }
-            if S::PLANS {
+            if S::Driver::PLANS {
                 self.touch_removed(row, Place { table: row.table().id(), which, key: from })?;
                 with_width!(to, |key| self.touch(|| Touch::Add(spot(row.table(), which, key))))?;
             }

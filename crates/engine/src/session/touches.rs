@@ -5,13 +5,19 @@ use core::ops::Bound;
 use storage::{AnyKey, IndexedKey, OrderedKey, RowRef, Shape, TableStore, Which};
 
 use super::{Attempt, Place, with_width};
+use crate::driver::Driver;
 use crate::{Abort, Observer, Scheme, Sink, Spot, Touch};
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     /// Announces an index lookup or change to the scheme, if the scheme plans.
     #[inline]
     pub(super) fn touch(&mut self, touch: impl FnOnce() -> Touch) -> Result<(), Abort> {
-        if S::PLANS { self.session.db.scheme().touch(&mut self.session.txn, touch()) } else { Ok(()) }
+        let session = &mut *self.session;
+        if S::Driver::PLANS {
+            S::Driver::touch(session.db.scheme(), &mut session.txn, touch())
+        } else {
+            Ok(())
+        }
     }
 
     /// Announces the removal from an index of a key of a row that the attempt has found.

@@ -13,6 +13,7 @@ use super::moving::changed;
 use super::touches::{range, spot};
 use super::{Attempt, Place, Session, Unlink, installs, with_width};
 use crate::Position;
+use crate::driver::Driver;
 use crate::meter::Phase;
 use crate::observer::{Facet, mark_of, row_words, row_words_mut, set_mark};
 use crate::{Abort, Direction, Observer, Scheme, Sink, Touch, Write, plants};
@@ -76,7 +77,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             Bound::Unbounded => Some(open),
         };
         match (home(from, 0), home(to, u64::MAX)) {
-            (Some(from), Some(to)) => self.session.db.scheme().reach(&mut self.session.txn, from, to),
+            (Some(from), Some(to)) => {
+                S::Driver::reach(self.session.db.scheme(), &mut self.session.txn, from, to)
+            }
             _ => Ok(()),
         }
     }
@@ -85,7 +88,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     #[inline]
     pub(super) fn reach_home(&mut self, home: Home) -> Result<(), Abort> {
         match home {
-            Home::At(home) => self.session.db.scheme().reach(&mut self.session.txn, home, home),
+            Home::At(home) => S::Driver::reach(self.session.db.scheme(), &mut self.session.txn, home, home),
             Home::Everywhere => Ok(()),
         }
     }
@@ -361,7 +364,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         if O::MARKS {
             session.observer.entries(row.record(group).id(), facet(store, target.group), &had, &[None; 2]);
         }
-        if S::PLANS {
+        if S::Driver::PLANS {
             unlink
                 .places()
                 .try_for_each(|(which, key)| self.touch_removed(row, Place { table, which, key }))?;
@@ -475,7 +478,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
                     scheme.adding(txn, leaf)?;
                     // Equal keys of different tables must have different hashes.
                     let table = u64::from(store.id().0).hash();
-                    scheme.claim(txn, leaf, key.hash().wrapping_add(table))
+                    S::Driver::claim(scheme, txn, leaf, key.hash().wrapping_add(table))
                 })?,
             };
             session.meter.switch(Phase::Useful);

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use super::{Store, Unit};
 use crate::Refusal;
 
+/// The number of times that a run is made until it measures something.
+const EMPTY_MAX: u32 = 5;
+
 /// A function that makes a run. It gets the run and a line about it, and returns an object of
 /// [`json::run`](crate::json::run), or `None` if the run was interrupted.
 pub trait Run: FnMut(&Unit, &str) -> Result<Option<Value>, Refusal> {}
@@ -59,12 +62,27 @@ impl<'s, R: Run> Bench<'s, R> {
         self.made
     }
 
+    /// Makes a run. A run whose workers got no processor time in the measured time has no speed, and is made again.
+    fn measured(&mut self, unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
+        for _ in 0..EMPTY_MAX {
+            let Some(value) = (self.run)(unit, label)? else { return Ok(None) };
+            if value["measured_s"] != 0.0 || value["check"]["verdict"] == "failed" {
+                return Ok(Some(value));
+            }
+        }
+        Err(Refusal(format!(
+            "no worker ran in the measured time of `{}`, {EMPTY_MAX} times: something else uses the cores; measure for \
+             longer with --seconds",
+            unit.line()
+        )))
+    }
+
     /// Makes a run, and repeats it while it is starved. Returns the least starved run with the number of attempts.
     fn unstarved(&mut self, unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
         let share = |value: &Value| value["cpu_share"].as_f64().unwrap_or(0.0);
         let mut best: Option<Value> = None;
         for attempt in 1..=self.attempts_max {
-            let Some(value) = (self.run)(unit, label)? else { return Ok(None) };
+            let Some(value) = self.measured(unit, label)? else { return Ok(None) };
             let mut better = match best {
                 Some(best) if share(&best) >= share(&value) => best,
                 _ => value,
@@ -142,6 +160,27 @@ mod tests {
         assert_eq!(of("second", &[0.5, 0.96, 0.5]), Some((Some(0.96), Some(2))));
         assert_eq!(of("least", &[0.5, 0.7, 0.6, 0.99]), Some((Some(0.7), Some(3))), "three times at most");
         assert_eq!(of("none", &[0.5]), None, "interrupted before it could be made again");
+    }
+
+    #[test]
+    fn a_run_that_measured_nothing_is_made_again_unless_its_check_failed() {
+        let path = std::env::temp_dir().join(format!("contend-bench-empty-{}", std::process::id()));
+        let store = Store::open(&path).expect("writable");
+        let of = |seconds: &'static [f64], verdict: &'static str| {
+            let mut left = seconds.iter();
+            let mut bench = Bench::new(&store, "a build", &[], 1, |_: &Unit, _: &str| {
+                let mut value = result(0.01);
+                value["measured_s"] = left.next().copied().into();
+                value["check"]["verdict"] = verdict.into();
+                Ok(Some(value))
+            });
+            bench.unstarved(&unit(), "").map(|value| value.expect("made")["measured_s"].as_f64())
+        };
+        assert_eq!(of(&[0.0, 0.0, 0.5], "passed"), Ok(Some(0.5)));
+        assert_eq!(of(&[0.0, 0.5], "failed"), Ok(Some(0.0)), "a wrong scheme is told at once");
+        let refused = of(&[0.0; 5], "passed").expect_err("never measured");
+        assert!(refused.0.contains("--seconds"), "{refused}");
+        std::fs::remove_dir_all(path).expect("its own directory");
     }
 
     #[test]

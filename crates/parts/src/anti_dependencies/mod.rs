@@ -45,7 +45,7 @@ use core::marker::PhantomData;
 use deciding::DRAWING;
 pub use deciding::Deciding;
 use engine::setting::{Setting, Values};
-use engine::{Abort, AccessSet, Env, Info, Isolation, Retire, Ticket, Views};
+use engine::{Abort, AccessSet, Env, Facts, Info, Retire, Ticket, Views};
 use gaps::{Entered, Read};
 pub use gaps::{Gap, entering, leaving, retire};
 use safe_snapshots::SafeSnapshots;
@@ -81,14 +81,9 @@ pub trait Rule: Debug + Send + Sync + 'static {
     /// The line that the settings select.
     fn line(values: &Values) -> Self::Line;
 
-    /// See [`Scheme::isolation`](engine::Scheme::isolation).
-    fn isolation(_values: &Values) -> Isolation {
-        Self::INFO.isolation
-    }
-
-    /// See [`Scheme::has_versions_apart`](engine::Scheme::has_versions_apart).
-    fn has_versions_apart(_values: &Values) -> bool {
-        false
+    /// See [`Scheme::facts`](engine::Scheme::facts).
+    fn facts(_values: &Values) -> Facts {
+        Facts::of(&Self::INFO)
     }
 
     /// The options that the settings select in addition.
@@ -653,17 +648,10 @@ impl<R: Rule> Certifier for Watching<R> {
         Self { shared, line: R::line(values), sees_all, rule: PhantomData }
     }
 
-    fn isolation(values: &Values) -> Isolation {
-        R::isolation(values)
-    }
-
     /// Two reads of the newest commits may have another commit between them.
-    fn views(values: &Values) -> Views {
-        if R::options(values).sees_all { Views::Unconfirmed } else { Self::INFO.views }
-    }
-
-    fn has_versions_apart(values: &Values) -> bool {
-        R::has_versions_apart(values)
+    fn facts(values: &Values) -> Facts {
+        let facts = R::facts(values);
+        if R::options(values).sees_all { Facts { views: Views::Unconfirmed, ..facts } } else { facts }
     }
 
     fn numbers(&self, slots: usize) -> Timestamps {

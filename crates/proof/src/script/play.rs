@@ -134,7 +134,7 @@ fn rest<S: Scheme>(db: &Database<S>) {
     for _ in 0..3 {
         db.scheme().maintain(0);
         // The scheme may go by the clock.
-        if db.scheme().keeps_versions() || db.scheme().watermark().is_some() {
+        if db.facts().keeps_versions || db.scheme().watermark().is_some() {
             waiter::pause_ns(1_500_000);
         }
     }

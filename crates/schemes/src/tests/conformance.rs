@@ -112,7 +112,7 @@ impl Visit for Promise {
     type Out = Isolation;
 
     fn visit<S: Scheme>(self) -> Isolation {
-        S::isolation(&values::<S>(self.0))
+        S::facts(&values::<S>(self.0)).isolation
     }
 }
 
@@ -239,7 +239,7 @@ impl Visit for Play {
         let own: Vec<_> = own.map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
         let values = Values::new(S::SETTINGS, &own).expect("the values are legal");
         let outcomes = if own.is_empty() { subject.entry().outcomes } else { &[] };
-        let of = script::Subject { scheme: S::INFO.name, level: S::isolation(&values), outcomes };
+        let of = script::Subject { scheme: S::INFO.name, level: S::facts(&values).isolation, outcomes };
         let verdict = |(name, text): &(&str, &str)| {
             let script = Script::parse(name, text).unwrap_or_else(|error| panic!("{error}"));
             let outcome = script::play::<S>(&script, &values).expect("the values agree");

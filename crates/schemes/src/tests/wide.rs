@@ -235,7 +235,7 @@ impl Visit for Alone {
         let job = Job::new(1, 1, Limit::Requests(1), 1);
         let db = database::<S>(&schema, <S::Driver as Driver<S>>::sessions(&job) + 1, 1);
         db.load(&wide, 1);
-        if S::PLANS {
+        if S::Driver::PLANS {
             let outcome = driver::run(&db, &wide, &job, &Control::new(1));
             let [tally] = &outcome.types[..] else { panic!("there is one type of transaction") };
             let ended = (tally.commits, tally.user_aborts);

@@ -16,7 +16,7 @@ mod tests;
 
 use engine::driver::PerWorker;
 use engine::setting::{Setting, SettingError, Values};
-use engine::{Abort, Admits, Env, Family, Info, InsertAt, Isolation, Scheme, Ticket};
+use engine::{Abort, Admits, Env, Facts, Family, Info, Isolation, Scheme, Ticket};
 use parts::{Claimed, Existence};
 use storage::{Owned, Shape, Slot};
 
@@ -53,7 +53,6 @@ impl Scheme for Serial {
         idea: "executes one transaction at a time under one global claim: the oracle",
     };
     const SETTINGS: &'static [Setting] = &[];
-    const INSERT: InsertAt = InsertAt::Access;
     const WAITS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
@@ -62,8 +61,8 @@ impl Scheme for Serial {
         Ok(Self)
     }
 
-    fn partitions(&self) -> usize {
-        1
+    fn facts(_: &Values) -> Facts {
+        Facts { partitions: 1, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {

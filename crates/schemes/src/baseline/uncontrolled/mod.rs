@@ -16,7 +16,7 @@ mod tests;
 
 use engine::driver::PerWorker;
 use engine::setting::{Setting, SettingError, Values};
-use engine::{Abort, Admits, Env, Family, Info, InsertAt, Isolation, Scheme, Ticket};
+use engine::{Abort, Admits, Env, Facts, Family, Info, Isolation, Scheme, Ticket};
 use parts::{Claimed, Existence};
 use storage::{Owned, Shape, Slot};
 
@@ -53,7 +53,6 @@ impl Scheme for Uncontrolled {
         idea: "controls nothing, writes in place and undoes rollbacks: the ceiling, for one worker",
     };
     const SETTINGS: &'static [Setting] = &[];
-    const INSERT: InsertAt = InsertAt::Access;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
@@ -66,8 +65,8 @@ impl Scheme for Uncontrolled {
     }
     // ANCHOR_END: admit
 
-    fn partitions(&self) -> usize {
-        1
+    fn facts(_: &Values) -> Facts {
+        Facts { partitions: 1, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {

@@ -57,8 +57,8 @@ mod tests;
 use engine::driver::Batched;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink,
-    Stamp, Ticket, Write,
+    Abort, Admits, Batching, End, Env, Facts, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
 };
 use parts::{Buffered, BufferedWrites, CopyBuffer, Gate, WordRange};
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
@@ -222,7 +222,6 @@ impl Scheme for Aria {
             stresses: "the part of a batch in which one worker at a time executes",
         },
     ];
-    const INSERT: InsertAt = InsertAt::Install;
     type Driver = Batched;
     type Txn<'db> = Txn<'db>;
 
@@ -237,8 +236,8 @@ impl Scheme for Aria {
         })
     }
 
-    fn clients(values: &Values, asked: usize) -> usize {
-        asked.max(values.int("aria.batch") as usize)
+    fn facts(values: &Values) -> Facts {
+        Facts { clients_min: values.int("aria.batch") as usize, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -372,12 +371,6 @@ impl Scheme for Aria {
     }
 
     #[inline]
-    fn claim<'db>(&'db self, txn: &mut Txn<'db>, leaf: Gaps<'db>, key: u64) -> Result<(), Abort> {
-        txn.keys.push((key as usize % KEYS, leaf));
-        Ok(())
-    }
-
-    #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         // A rollback needs no confirmation: the snapshot is consistent.
         let may = end == End::Rollback || txn.is_alone || txn.writes.is_empty() || self.decide(txn);
@@ -462,6 +455,12 @@ impl Batching for Aria {
         }
     }
     // ANCHOR_END: reserve
+
+    #[inline]
+    fn claim<'db>(&'db self, txn: &mut Txn<'db>, leaf: Gaps<'db>, key: u64) -> Result<(), Abort> {
+        txn.keys.push((key as usize % KEYS, leaf));
+        Ok(())
+    }
 }
 
 impl Aria {

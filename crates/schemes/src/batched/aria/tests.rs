@@ -430,7 +430,8 @@ fn requests_that_take_a_round_trip_to_come_end_once_whatever_the_number_of_worke
 #[test]
 fn a_batch_has_a_client_for_each_place() {
     let values = Values::new(Aria::SETTINGS, &[("aria.batch".into(), "50".into())]).expect("legal");
-    assert_eq!((Aria::clients(&values, 2), Aria::clients(&values, 80)), (50, 80));
+    let facts = Aria::facts(&values);
+    assert_eq!((facts.clients(2), facts.clients(80)), (50, 80));
 }
 
 #[test]

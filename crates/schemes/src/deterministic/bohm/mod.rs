@@ -43,8 +43,8 @@ mod tests;
 use engine::driver::Planned;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
-    Stamp, Step, Ticket, Touch, Write,
+    Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, Planning, Retire, Scheme, Sink, Stamp,
+    Step, Ticket, Touch, Write,
 };
 use parts::footprint::{Coverage, Mode};
 use parts::version_chain::{self, ChainHead, VersionStamp, below, settle, words_of};
@@ -105,8 +105,6 @@ impl Scheme for Bohm {
               and chains stay short.",
         stresses: "meetings of the workers, latency, and the length of chains of versions",
     }];
-    const INSERT: InsertAt = InsertAt::Install;
-    const PLANS: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = Planned;
     type Txn<'db> = Txn<'db>;
@@ -119,8 +117,8 @@ impl Scheme for Bohm {
         })
     }
 
-    fn clients(values: &Values, asked: usize) -> usize {
-        asked.max(values.int("bohm.batch") as usize)
+    fn facts(values: &Values) -> Facts {
+        Facts { clients_min: values.int("bohm.batch") as usize, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -146,11 +144,6 @@ impl Scheme for Bohm {
         txn.rehearsed.clear();
         txn.numbered = self.batches.enter(ticket)?;
         txn.coverage.begin(ticket.step)
-    }
-
-    #[inline]
-    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
-        txn.coverage.touch(touch)
     }
 
     #[inline]
@@ -327,6 +320,11 @@ impl Planning for Bohm {
 
     fn release(plan: &VersionPlan<'_, Self>, place: usize) {
         plan.release(place);
+    }
+
+    #[inline]
+    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
+        txn.coverage.touch(touch)
     }
 }
 

@@ -47,8 +47,8 @@ mod tests;
 use engine::driver::Planned;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
-    Stamp, Ticket, Touch, Write,
+    Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, Planning, Retire, Scheme, Sink, Stamp,
+    Ticket, Touch, Write,
 };
 use parts::footprint::{Coverage, Footprint, Mode};
 use parts::ordered_locks::OrderedLocks;
@@ -147,8 +147,6 @@ impl Scheme for Calvin {
             stresses: "the part of a batch in which locks are granted",
         },
     ];
-    const INSERT: InsertAt = InsertAt::Install;
-    const PLANS: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = Planned;
     type Txn<'db> = Txn<'db>;
@@ -161,8 +159,8 @@ impl Scheme for Calvin {
         })
     }
 
-    fn clients(values: &Values, asked: usize) -> usize {
-        asked.max(values.int("calvin.batch") as usize)
+    fn facts(values: &Values) -> Facts {
+        Facts { clients_min: values.int("calvin.batch") as usize, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -189,11 +187,6 @@ impl Scheme for Calvin {
         txn.writes.clear();
         txn.numbered = self.batches.enter(ticket)?;
         txn.coverage.begin(ticket.step)
-    }
-
-    #[inline]
-    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
-        txn.coverage.touch(touch)
     }
 
     // ANCHOR: read
@@ -366,5 +359,10 @@ impl Planning for Calvin {
 
     fn release(plan: &Plan, place: usize) {
         plan.locks.release(place);
+    }
+
+    #[inline]
+    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
+        txn.coverage.touch(touch)
     }
 }

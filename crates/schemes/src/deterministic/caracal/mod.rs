@@ -54,8 +54,8 @@ pub mod version_arrays;
 use engine::driver::Planned;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
-    Stamp, Step, Ticket, Touch, Write,
+    Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, Planning, Retire, Scheme, Sink, Stamp,
+    Step, Ticket, Touch, Write,
 };
 use parts::footprint::{Coverage, Footprint, Mode};
 use parts::ordered_locks::OrderedLocks;
@@ -170,8 +170,6 @@ impl Scheme for Caracal {
             200,
         ),
     ];
-    const INSERT: InsertAt = InsertAt::Install;
-    const PLANS: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = Planned;
     type Txn<'db> = Txn<'db>;
@@ -190,8 +188,8 @@ impl Scheme for Caracal {
         })
     }
 
-    fn clients(values: &Values, asked: usize) -> usize {
-        asked.max(values.int("caracal.batch") as usize)
+    fn facts(values: &Values) -> Facts {
+        Facts { clients_min: values.int("caracal.batch") as usize, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -221,11 +219,6 @@ impl Scheme for Caracal {
         txn.numbered = self.batches.enter(ticket)?;
         txn.place = if ticket.step == Step::Planned { txn.numbered.place() as u32 } else { u32::MAX };
         txn.coverage.begin(ticket.step)
-    }
-
-    #[inline]
-    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
-        txn.coverage.touch(touch)
     }
 
     #[inline]
@@ -453,6 +446,11 @@ impl Planning for Caracal {
 
     fn release(plan: &Plan<'_>, place: usize) {
         plan.locks.release(place);
+    }
+
+    #[inline]
+    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
+        txn.coverage.touch(touch)
     }
 }
 

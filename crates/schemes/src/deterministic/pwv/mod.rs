@@ -51,8 +51,8 @@ mod tests;
 use engine::driver::Planned;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
-    Stamp, Step, Ticket, Touch, Write,
+    Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, Planning, Retire, Scheme, Sink, Stamp,
+    Step, Ticket, Touch, Write,
 };
 use parts::footprint::{Coverage, Mode};
 use parts::version_chain::{self, ChainHead, Stamped, below, settle};
@@ -148,8 +148,6 @@ impl Scheme for Pwv {
             stresses: "switches between attempts, and workers that wait",
         },
     ];
-    const INSERT: InsertAt = InsertAt::Install;
-    const PLANS: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = Planned;
     type Txn<'db> = Txn<'db>;
@@ -166,8 +164,8 @@ impl Scheme for Pwv {
         })
     }
 
-    fn clients(values: &Values, asked: usize) -> usize {
-        asked.max(values.int("pwv.batch") as usize)
+    fn facts(values: &Values) -> Facts {
+        Facts { clients_min: values.int("pwv.batch") as usize, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -201,11 +199,6 @@ impl Scheme for Pwv {
             self.courses.begin(&mut txn.run, Some(txn.numbered.place()), txn.own.len());
         }
         txn.coverage.begin(ticket.step)
-    }
-
-    #[inline]
-    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
-        txn.coverage.touch(touch)
     }
 
     #[inline]
@@ -279,13 +272,6 @@ impl Scheme for Pwv {
 
     fn adding<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
         txn.coverage.miss()
-    }
-
-    /// Step 5 of COMMIT.
-    #[inline]
-    fn decided<'db>(&'db self, txn: &mut Txn<'db>) {
-        txn.run.decide();
-        self.expose(txn);
     }
 
     /// Steps 5 and 6 of COMMIT.
@@ -400,6 +386,18 @@ impl Planning for Pwv {
 
     fn release(plan: &Plan<'_>, place: usize) {
         plan.release(place);
+    }
+
+    #[inline]
+    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
+        txn.coverage.touch(touch)
+    }
+
+    /// Step 5 of COMMIT.
+    #[inline]
+    fn decided<'db>(&'db self, txn: &mut Txn<'db>) {
+        txn.run.decide();
+        self.expose(txn);
     }
 }
 

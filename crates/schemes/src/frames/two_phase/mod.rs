@@ -22,11 +22,11 @@ pub mod plants;
 use engine::driver::PerWorker;
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, AccessSet, End, Env, Info, InsertAt, Observer, Retire, Scheme, Sink, Stamp, Ticket, Write,
+    Abort, AccessSet, End, Env, Info, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket, Write,
 };
-use parts::{CopyBuffer, LeafSet, LockWord, RequestId, WordRange, WriteBuffer};
+use parts::{CopyBuffer, LockWord, RequestId, WordRange, WriteBuffer};
 pub use parts::{Left, LockMode as Mode};
-use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
+use storage::{InPlace, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{Ordering, fence};
 use sync::plant::is_planted;
 
@@ -182,7 +182,6 @@ impl<R: Rule> Shape for TwoPhase<R> {
 impl<R: Rule> Scheme for TwoPhase<R> {
     const INFO: Info = R::INFO;
     const SETTINGS: &'static [Setting] = R::SETTINGS;
-    const INSERT: InsertAt = InsertAt::Access;
     const WAITS: bool = R::WAITS;
     const UPGRADES: bool = true;
     type Driver = PerWorker;
@@ -290,34 +289,8 @@ impl<R: Rule> Scheme for TwoPhase<R> {
     }
 
     #[inline]
-    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db, R>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
-        txn.leaves.read(leaf)
-    }
-
-    #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db, R>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    #[inline]
-    fn added<'db>(&'db self, txn: &mut Txn<'db, R>, before: LeafRef<'db, ()>, after: u64) {
-        txn.leaves.added(before, after);
-    }
-
-    #[inline]
-    fn split<'db>(
-        &'db self,
-        txn: &mut Txn<'db, R>,
-        from: LeafRef<'db, ()>,
-        after: u64,
-        into: LeafRef<'db, ()>,
-    ) {
-        txn.leaves.split(from, after, into);
-    }
-
-    /// Records stay as they were seen while their locks are held; gaps have none.
-    fn confirm<'db>(&'db self, txn: &mut Txn<'db, R>) -> Result<(), Abort> {
-        txn.leaves.confirm()
+    fn leaves<'t, 'db>(&'db self, txn: &'t mut Txn<'db, R>) -> Option<&'t mut LeafSet<'db, ()>> {
+        Some(&mut txn.leaves)
     }
 
     // ANCHOR: commit

@@ -39,7 +39,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::EARLY_LOCKS_PASS_UNCOUNTED),
         Planted::new(&plants::EARLY_LOCKS_READERS_UNCOUNTED),
         Planted::new(&engine::plants::INSERT_SHRUGS),
-        Planted::new(&parts::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_ADOPTS),
         Planted::new(&engine::plants::MOVES_UNASKED),
     ],
     ..Entry::of::<Bamboo>()

@@ -46,12 +46,12 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket,
+    Write,
 };
 use parts::version_chain::{VersionStamp, words_of};
-use parts::{LeafSet, LockMode as Mode, LockWord};
-use storage::{LeafRef, Pending, RecordRef, Shape, Slot, Versioned};
+use parts::{LockMode as Mode, LockWord};
+use storage::{Pending, RecordRef, Shape, Slot, Versioned};
 use sync::atomic::{Ordering, fence};
 use sync::plant::is_planted;
 use sync::waiter;
@@ -147,7 +147,6 @@ impl Scheme for Bamboo {
             stresses: "work done again in vain against idle clients",
         },
     ];
-    const INSERT: InsertAt = InsertAt::Access;
     const WAITS: bool = true;
     const UPGRADES: bool = true;
     type Driver = PerWorker;
@@ -247,23 +246,8 @@ impl Scheme for Bamboo {
     }
 
     #[inline]
-    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
-        txn.leaves.read(leaf)
-    }
-
-    #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    #[inline]
-    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
-        txn.leaves.added(before, after);
-    }
-
-    #[inline]
-    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
-        txn.leaves.split(from, after, into);
+    fn leaves<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<&'t mut LeafSet<'db, ()>> {
+        Some(&mut txn.leaves)
     }
 
     // ANCHOR: commit

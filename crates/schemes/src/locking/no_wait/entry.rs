@@ -21,7 +21,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&two_phase::plants::TWO_PHASE_KEEPS_LOCKS),
         Planted::new(&plants::NO_WAIT_UPGRADES_ALWAYS),
         Planted::new(&engine::plants::INSERT_SHRUGS),
-        Planted::new(&parts::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_ADOPTS),
         Planted::new(&engine::plants::MOVES_UNASKED),
     ],
     outcomes: &[

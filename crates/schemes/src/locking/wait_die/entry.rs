@@ -23,7 +23,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&parts::plants::LOCK_QUEUE_GRANTS_BESIDE),
         Planted::new(&parts::plants::LOCK_QUEUE_LEAVES_LATE),
         Planted::new(&engine::plants::INSERT_SHRUGS),
-        Planted::new(&parts::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_ADOPTS),
         Planted::new(&engine::plants::MOVES_UNASKED),
         Planted::new(&storage::plants::REUSES_AT_ONCE),
     ],

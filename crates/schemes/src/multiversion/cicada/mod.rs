@@ -49,8 +49,7 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Abort, Admits, End, Env, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket, Write,
 };
 use parts::version_chain::{
     ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle, wait_for_decision, words_of,
@@ -153,7 +152,6 @@ impl Scheme for Cicada {
             stresses: "who wins against whom, on machines whose processors are not equally fast",
         },
     ];
-    const INSERT: InsertAt = InsertAt::Access;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;

@@ -46,7 +46,7 @@ pub mod plants;
 mod tests;
 
 use engine::setting::{Range, Setting, Values};
-use engine::{Admits, Family, Info, Isolation};
+use engine::{Admits, Facts, Family, Info, Isolation};
 use parts::PendingWrites;
 use parts::anti_dependencies::{Options, Rule, Watched, Watching};
 use parts::certifier::wait_us;
@@ -194,12 +194,13 @@ impl Rule for Certificate {
         }
     }
 
-    fn isolation(values: &Values) -> Isolation {
-        if Self::line(values) == Line::Si { Isolation::Snapshot } else { Self::INFO.isolation }
-    }
-
-    fn has_versions_apart(values: &Values) -> bool {
-        values.text("ermia.indirection") == "on"
+    fn facts(values: &Values) -> Facts {
+        let is_si = Self::line(values) == Line::Si;
+        Facts {
+            isolation: if is_si { Isolation::Snapshot } else { Self::INFO.isolation },
+            has_versions_apart: values.text("ermia.indirection") == "on",
+            ..Facts::of(&Self::INFO)
+        }
     }
 
     // ANCHOR: options

@@ -110,7 +110,7 @@ fn the_promise_is_that_of_the_line() {
         (LINE_SSN_RC, Isolation::Serializable),
         (LINE_SI, Isolation::Snapshot),
     ] {
-        assert_eq!(Ermia::isolation(&values::<Ermia>(given)), isolation);
+        assert_eq!(Ermia::facts(&values::<Ermia>(given)).isolation, isolation);
         let is_refused = isolation == Isolation::Serializable;
         assert_eq!(write_skew(given), if is_refused { REFUSED } else { Ok(()) }, "{given:?}");
     }

@@ -19,7 +19,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&parts::plants::UNCERTAIN_TRUSTED),
         Planted::new(&plants::HEKATON_TRUSTS_MISSES),
         Planted::new(&parts::plants::CHAIN_CUT_EARLY),
-        Planted::new(&parts::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_ADOPTS),
         Planted::new(&engine::plants::MOVES_UNASKED),
         Planted::new(&storage::plants::REUSES_AT_ONCE),
     ],

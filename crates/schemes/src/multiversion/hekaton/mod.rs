@@ -44,12 +44,12 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket,
+    Write,
 };
 use parts::speculation::{self, CommitDependencies, Uncertain, Writer, look, number, wait_for_end};
 use parts::version_chain::{ChainHead, VersionStamp, is_absent, leaving, settle, words_of};
-use parts::{LeafSet, PendingWrites, Timestamps};
+use parts::{PendingWrites, Timestamps};
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::plant::is_planted;
 
@@ -122,7 +122,6 @@ impl Scheme for Hekaton {
               decision, which pays where many fail.",
         stresses: "the choice between waiting and cascading aborts on records that are written often",
     }];
-    const INSERT: InsertAt = InsertAt::Access;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
@@ -220,6 +219,11 @@ impl Scheme for Hekaton {
     }
 
     #[inline]
+    fn leaves<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<&'t mut LeafSet<'db, ()>> {
+        Some(&mut txn.leaves)
+    }
+
+    #[inline]
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
         // A key that enters later leads to versions that are not seen as of the begin, so an attempt that writes
         // nothing need not care. For an attempt that writes, the leaf stays in the set as it was seen first, which is
@@ -228,21 +232,6 @@ impl Scheme for Hekaton {
             _ = txn.leaves.read(leaf);
         }
         Ok(())
-    }
-
-    #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    #[inline]
-    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
-        txn.leaves.added(before, after);
-    }
-
-    #[inline]
-    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
-        txn.leaves.split(from, after, into);
     }
 
     #[inline]

@@ -55,8 +55,8 @@ use core::cmp::Reverse;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, AccessSet, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink,
-    Stamp, Ticket, Write,
+    Abort, AccessSet, Admits, End, Env, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
 };
 use parts::speculation::{self, CommitDependencies, Uncertain, Writer, wait_for_end};
 use parts::version_chain::{ChainHead, VersionStamp, is_absent, leaving, settle, words_of};
@@ -155,7 +155,6 @@ impl Scheme for HekatonLocking {
             stresses: "the cost of looking for deadlocks against the time that they last",
         },
     ];
-    const INSERT: InsertAt = InsertAt::Access;
     const WAITS: bool = true;
     const UPGRADES: bool = true;
     const SERIAL_STAMPS: bool = true;

@@ -31,7 +31,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::MV2PL_ENDS_EARLY),
         Planted::new(&plants::MV2PL_FORGETS_SNAPSHOTS),
         Planted::new(&parts::plants::CHAIN_CUT_EARLY),
-        Planted::new(&parts::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_ADOPTS),
         Planted::new(&engine::plants::MOVES_UNASKED),
     ],
     ..Entry::of::<Mv2pl>()

@@ -42,15 +42,15 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, AccessSet, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink,
-    Stamp, Ticket, Write,
+    Abort, AccessSet, Admits, End, Env, Facts, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme,
+    Sink, Stamp, Ticket, Write,
 };
 use parts::canonical_locks::{LockWord, Mode};
 use parts::version_chain::{
     ChainHead, Headed, VersionStamp, below, cut, is_absent, leaving, retire, settle, words_of,
 };
-use parts::{LeafSet, PendingWrites, Timestamps, value_before};
-use storage::{LeafRef, Meta, RecordRef, Shape, Slot, Versioned};
+use parts::{PendingWrites, Timestamps, value_before};
+use storage::{Meta, RecordRef, Shape, Slot, Versioned};
 use sync::plant::is_planted;
 use sync::{clock, hint, waiter};
 
@@ -160,7 +160,6 @@ impl Scheme for Mv2pl {
             stresses: "aborts against time spent waiting for locks",
         },
     ];
-    const INSERT: InsertAt = InsertAt::Access;
     const UPGRADES: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
@@ -176,8 +175,13 @@ impl Scheme for Mv2pl {
         })
     }
 
-    fn isolation(values: &Values) -> Isolation {
-        if values.text("mv2pl.snapshots") == "fresh" { Self::INFO.isolation } else { Isolation::Serializable }
+    fn facts(values: &Values) -> Facts {
+        let fresh = Facts::of(&Self::INFO);
+        if values.text("mv2pl.snapshots") == "fresh" {
+            fresh
+        } else {
+            Facts { isolation: Isolation::Serializable, ..fresh }
+        }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -259,30 +263,9 @@ impl Scheme for Mv2pl {
         Ok(own.is_some_and(|own| txn.writes.delete(own)))
     }
 
-    /// A key that enters later leads to versions that a snapshot does not show.
     #[inline]
-    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
-        if txn.snapshot.is_none() { txn.leaves.read(leaf) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    #[inline]
-    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
-        txn.leaves.added(before, after);
-    }
-
-    #[inline]
-    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
-        txn.leaves.split(from, after, into);
-    }
-
-    /// Records stay as they were seen while their locks are held; gaps have no locks. A snapshot has read no gaps.
-    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
-        txn.leaves.confirm()
+    fn leaves<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<&'t mut LeafSet<'db, ()>> {
+        txn.snapshot.is_none().then_some(&mut txn.leaves)
     }
 
     // ANCHOR: commit

@@ -37,8 +37,7 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Abort, Admits, End, Env, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket, Write,
 };
 use parts::version_chain::{
     ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle, wait_for_decision, words_of,
@@ -109,7 +108,6 @@ impl Scheme for Mvto {
               0, never to wait, pays only where transactions wait for their clients while they write.",
         stresses: "the choice between blocking and aborting on records that are written often",
     }];
-    const INSERT: InsertAt = InsertAt::Access;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;

@@ -37,8 +37,8 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket,
+    Write,
 };
 use parts::certifier::{Certified, Certifier, Made, View, wait_us};
 use parts::version_chain::{
@@ -137,7 +137,6 @@ impl<C: Certifier> Shape for Snapshots<C> {
 impl<C: Certifier> Scheme for Snapshots<C> {
     const INFO: Info = C::INFO;
     const SETTINGS: &'static [Setting] = C::SETTINGS;
-    const INSERT: InsertAt = InsertAt::Access;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db, C>;
 
@@ -147,16 +146,8 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         Ok(Self { commits, wait_ns: values.int(C::WAIT_US) * 1_000, certifier })
     }
 
-    fn isolation(values: &Values) -> Isolation {
-        C::isolation(values)
-    }
-
-    fn views(values: &Values) -> engine::Views {
-        C::views(values)
-    }
-
-    fn has_versions_apart(values: &Values) -> bool {
-        C::has_versions_apart(values)
+    fn facts(values: &Values) -> Facts {
+        C::facts(values)
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db, C> {
@@ -267,11 +258,6 @@ impl<C: Certifier> Scheme for Snapshots<C> {
     #[inline]
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db, C>, leaf: LeafRef<'db, C::Leaf>) -> Result<(), Abort> {
         C::read_gaps::<Self>(&mut txn.certificate, leaf);
-        Ok(())
-    }
-
-    #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db, C>, _: LeafRef<'db, C::Leaf>) -> Result<(), Abort> {
         Ok(())
     }
 

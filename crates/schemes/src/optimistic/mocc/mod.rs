@@ -42,14 +42,14 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write, slot_rng,
+    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket,
+    Write, slot_rng,
 };
 use parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
 use parts::tids::{self, CHANGING as INSTALLING, NO_VALUE, STATUS, TidSets};
 use parts::{Buffered, CommitEpoch, Expected, OwnerId};
 use stdx::Rng;
-use storage::{InPlace, LeafRef, RecordRef, Shape, Slot};
+use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::Ordering;
 use sync::plant::is_planted;
 
@@ -122,7 +122,6 @@ impl Scheme for Mocc {
             stresses: "records that were hot once and are locked still",
         },
     ];
-    const INSERT: InsertAt = InsertAt::Access;
     const DELTAS: bool = true;
     const WAITS: bool = true;
     type Driver = PerWorker;
@@ -201,23 +200,8 @@ impl Scheme for Mocc {
     }
 
     #[inline]
-    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
-        txn.sets.leaves.read(leaf)
-    }
-
-    #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    #[inline]
-    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
-        txn.sets.leaves.added(before, after);
-    }
-
-    #[inline]
-    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
-        txn.sets.leaves.split(from, after, into);
+    fn leaves<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<&'t mut LeafSet<'db, ()>> {
+        Some(&mut txn.sets.leaves)
     }
 
     /// Like step 4 of COMMIT, for an attempt that installs nothing: one that installs has marked all its records

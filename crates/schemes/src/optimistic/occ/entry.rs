@@ -19,7 +19,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::OCC_STARTS_LATE),
         Planted::new(&plants::OCC_UNLATCHES_EARLY),
         Planted::new(&parts::plants::COPIES_ONCE),
-        Planted::new(&parts::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_ADOPTS),
         Planted::new(&engine::plants::MOVES_UNASKED),
     ],
     outcomes: &[

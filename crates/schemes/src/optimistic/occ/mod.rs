@@ -38,11 +38,11 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket,
+    Write,
 };
-use parts::{Buffered, BufferedWrites, CopyBuffer, Expected, LeafSet, LockBits, Timestamps};
-use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
+use parts::{Buffered, BufferedWrites, CopyBuffer, Expected, LockBits, Timestamps};
+use storage::{InPlace, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
 
@@ -132,7 +132,6 @@ impl Scheme for Occ {
               costs the rest of a lost attempt and spares each read a comparison.",
         stresses: "work that is wasted on attempts which cannot commit",
     }];
-    const INSERT: InsertAt = InsertAt::Access;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
@@ -246,23 +245,8 @@ impl Scheme for Occ {
     }
 
     #[inline]
-    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
-        txn.leaves.read(leaf)
-    }
-
-    #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    #[inline]
-    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
-        txn.leaves.added(before, after);
-    }
-
-    #[inline]
-    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
-        txn.leaves.split(from, after, into);
+    fn leaves<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<&'t mut LeafSet<'db, ()>> {
+        Some(&mut txn.leaves)
     }
 
     /// The installer has latched all its records before it installs the first, so nothing that was seen may be

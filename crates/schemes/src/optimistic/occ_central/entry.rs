@@ -32,7 +32,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::OCC_CENTRAL_UNLOCKS_EARLY),
         Planted::new(&plants::HISTORY_TRIMMED_EARLY),
         Planted::new(&parts::plants::COPIES_ONCE),
-        Planted::new(&parts::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_ADOPTS),
         Planted::new(&engine::plants::MOVES_UNASKED),
     ],
     outcomes: &[

@@ -43,11 +43,11 @@ pub mod write_sets;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, AccessSet, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink,
+    Abort, AccessSet, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink,
     Stamp, Ticket, Write,
 };
-use parts::{Buffered, BufferedWrites, CopyBuffer, LeafSet, LockBits, WriteOrder};
-use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
+use parts::{Buffered, BufferedWrites, CopyBuffer, LockBits, WriteOrder};
+use storage::{InPlace, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
 
@@ -141,7 +141,6 @@ impl Scheme for OccCentral {
             stresses: "aborts of long attempts, and the cache that the history takes",
         },
     ];
-    const INSERT: InsertAt = InsertAt::Access;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
@@ -247,23 +246,8 @@ impl Scheme for OccCentral {
     }
 
     #[inline]
-    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
-        txn.leaves.read(leaf)
-    }
-
-    #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    #[inline]
-    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
-        txn.leaves.added(before, after);
-    }
-
-    #[inline]
-    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
-        txn.leaves.split(from, after, into);
+    fn leaves<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<&'t mut LeafSet<'db, ()>> {
+        Some(&mut txn.leaves)
     }
 
     /// The installer has locked all its records before it installs the first, so nothing that was seen may be locked

@@ -40,7 +40,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::SILO_UNLOCKS_EARLY),
         Planted::new(&parts::plants::COPIES_ONCE),
         Planted::new(&engine::plants::INSERT_SHRUGS),
-        Planted::new(&parts::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_ADOPTS),
         Planted::new(&parts::plants::LOCKS_UNSORTED),
         Planted::new(&engine::plants::MOVES_UNASKED),
         Planted::new(&storage::plants::REUSES_AT_ONCE),

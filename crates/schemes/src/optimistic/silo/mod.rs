@@ -51,11 +51,11 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Abort, Admits, End, Env, Facts, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp,
     Ticket, Write,
 };
-use parts::{Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits, WriteOrder};
-use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
+use parts::{Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LockBits, WriteOrder};
+use storage::{InPlace, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 
@@ -160,7 +160,6 @@ impl Scheme for Silo {
         },
         WriteOrder::setting("silo.write_order"),
     ];
-    const INSERT: InsertAt = InsertAt::Access;
     const DELTAS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
@@ -175,12 +174,13 @@ impl Scheme for Silo {
     }
 
     /// A snapshot may lack commits from before its reader began, unless the reader is to see them.
-    fn isolation(values: &Values) -> Isolation {
-        if has_snapshots(values) { Isolation::Serializable } else { Self::INFO.isolation }
-    }
-
-    fn keeps_versions(&self) -> bool {
-        self.snapshots.is_some()
+    fn facts(values: &Values) -> Facts {
+        let present = Facts::of(&Self::INFO);
+        if has_snapshots(values) {
+            Facts { isolation: Isolation::Serializable, keeps_versions: true, ..present }
+        } else {
+            present
+        }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -296,24 +296,8 @@ impl Scheme for Silo {
     }
 
     #[inline]
-    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
-        // A key that enters later leads to values that the snapshot does not show.
-        if txn.snapshot.is_some() { Ok(()) } else { txn.leaves.read(leaf) }
-    }
-
-    #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    #[inline]
-    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
-        txn.leaves.added(before, after);
-    }
-
-    #[inline]
-    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
-        txn.leaves.split(from, after, into);
+    fn leaves<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<&'t mut LeafSet<'db, ()>> {
+        txn.snapshot.is_none().then_some(&mut txn.leaves)
     }
 
     /// Like step 3 of COMMIT, for an attempt that has locked nothing. Values that a snapshot has shown are not

@@ -32,7 +32,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::TICTOC_FORGETS_RTS),
         Planted::new(&plants::TICTOC_ENTERS_FRESH),
         Planted::new(&engine::plants::INSERT_SHRUGS),
-        Planted::new(&parts::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_ADOPTS),
         Planted::new(&parts::plants::LOCKS_UNSORTED),
         Planted::new(&engine::plants::MOVES_UNASKED),
         Planted::new(&storage::plants::SPLIT_DROPS_MARK),

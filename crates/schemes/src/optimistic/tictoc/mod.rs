@@ -50,10 +50,10 @@ pub mod plants;
 use engine::driver::PerWorker;
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket,
+    Write,
 };
-use parts::{Buffered, BufferedWrites, CopyBuffer, Expected, LeafSet, LockBits, WriteOrder};
+use parts::{Buffered, BufferedWrites, CopyBuffer, Expected, LockBits, WriteOrder};
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
@@ -168,7 +168,6 @@ impl Scheme for TicToc {
         idea: "computes each commit's timestamp from the records it met, and extends what it read to be valid then",
     };
     const SETTINGS: &'static [Setting] = &[WriteOrder::setting("tictoc.write_order")];
-    const INSERT: InsertAt = InsertAt::Access;
     const DELTAS: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
@@ -284,11 +283,6 @@ impl Scheme for TicToc {
         // that was read brings the stamp of what left it.
         txn.commit_ts = txn.commit_ts.max(leaf.meta().wts.load(Ordering::Relaxed));
         txn.leaves.read_noting(leaf, leaf.meta().rts.load(Ordering::Relaxed))
-    }
-
-    #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, Leaf>) -> Result<(), Abort> {
-        Ok(())
     }
 
     // ANCHOR: gap

@@ -25,18 +25,16 @@ pub mod plants;
 #[cfg(all(test, feature = "tests", not(loom)))]
 mod tests;
 
-use engine::driver::PerWorker;
+use engine::driver::PerPartition;
 use engine::setting::{Range, Setting, SettingError, Values};
-use engine::{Abort, Admits, Env, Family, Info, InsertAt, Isolation, Scheme, Ticket};
+use engine::{Abort, Admits, Env, Facts, Family, Info, Isolation, Partitioned, Scheme, Ticket};
 use parts::{Claimed, Existence};
 use storage::{Owned, Shape, Slot};
 use sync::plant::is_planted;
 
-/// The state that all transactions share: the number of partitions.
+/// The state that all transactions share: nothing but the partitions, which are the engine's.
 #[derive(Debug)]
-pub struct HStore {
-    partitions: usize,
-}
+pub struct HStore;
 
 /// An attempt's private state.
 #[derive(Debug)]
@@ -78,18 +76,16 @@ impl Scheme for HStore {
               locks, more let more transactions run side by side, up to one partition a home.",
         stresses: "the partition locks: homes that share one wait for each other",
     }];
-    const PARTITIONED: bool = true;
-    const INSERT: InsertAt = InsertAt::Access;
     const WAITS: bool = true;
-    type Driver = PerWorker;
+    type Driver = PerPartition;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
-        Ok(Self { partitions: values.int("hstore.partitions") as usize })
+    fn new(_: &Values, _: Env) -> Result<Self, SettingError> {
+        Ok(Self)
     }
 
-    fn partitions(&self) -> usize {
-        self.partitions
+    fn facts(values: &Values) -> Facts {
+        Facts { partitions: values.int("hstore.partitions") as usize, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -104,6 +100,10 @@ impl Scheme for HStore {
         Ok(())
     }
 
+    parts::claimed_hooks!(); // 2
+}
+
+impl Partitioned for HStore {
     #[inline]
     fn reach<'db>(&'db self, txn: &mut Txn<'db>, from: u64, to: u64) -> Result<(), Abort> {
         if is_planted(&plants::HSTORE_HOLDS_BRIEFLY) {
@@ -115,8 +115,6 @@ impl Scheme for HStore {
         }
         txn.cover(from, to)
     }
-
-    parts::claimed_hooks!(); // 2
 }
 
 impl Txn<'_> {

@@ -46,8 +46,7 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Abort, Admits, End, Env, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket, Write,
 };
 use parts::{BufferedWrites, CopyBuffer, GapMark, LockBits, Timestamps};
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
@@ -229,7 +228,6 @@ impl Scheme for BasicTo {
             stresses: "aborts of blind writes that come too late",
         },
     ];
-    const INSERT: InsertAt = InsertAt::Access;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;

@@ -2,11 +2,10 @@
 //! 2013, 4.6). Comparing them at commit is sound only for schemes that serialize at a physical instant,
 //! with everything checked as of it; others note with each leaf what they saw of its metadata.
 
-use engine::{Abort, AccessSet};
 use storage::{LeafMeta, LeafRef};
 use sync::plant::is_planted;
 
-use crate::plants;
+use crate::{Abort, AccessSet, plants};
 
 /// The leaves that an attempt has read, with a note on each, found by their ids: to read one more costs the same
 /// however many there are.

@@ -7,7 +7,7 @@ use storage::{LeafRef, RecordRef, Shape, Slot};
 
 use crate::driver::Driver;
 use crate::setting::{Setting, SettingError, Values};
-use crate::{Abort, Homes, LeafSet, Observer, Sink};
+use crate::{Abort, Homes, LeafSet, NoOwnWrites, Observer, OwnWrites, Sink};
 
 /// Static facts about a scheme, known without an instance.
 #[derive(Clone, Copy, Debug)]
@@ -297,8 +297,8 @@ pub enum Retire {
 /// - A hook that is called under a leaf's latch (`adding`, `entering`, `added`, `split`, `retire`, `leaving`) does not
 ///   wait.
 /// - All other waiting goes through `sync::waiter`.
-/// - `read`, `write`, `insert` and `delete` take the attempt's own earlier writes into account, and may be called any
-///   number of times for a record.
+/// - `read`, `write`, `insert` and `delete` may be called any number of times for a record. They take the attempt's own
+///   earlier writes into account, unless [`own_writes`](Self::own_writes) has them.
 /// - A record that has never been written, or whose header was reset, has no value.
 /// - An attempt that touches a retired record aborts.
 pub trait Scheme: Shape {
@@ -357,6 +357,14 @@ pub trait Scheme: Shape {
 
     /// Begins an attempt. Its slot is pinned.
     fn begin<'db>(&'db self, txn: &mut Self::Txn<'db>, ticket: &Ticket) -> Result<(), Abort>;
+
+    /// The attempt's own writes, for schemes that keep them from others until the commit. They are looked up before the
+    /// scheme is asked: `read`, `write`, `insert` and `delete` are then called for records only that the attempt has not
+    /// written. `None` for schemes that find an own write where they look for others' writes.
+    #[inline]
+    fn own_writes<'t, 'db>(&'db self, _txn: &'t mut Self::Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
+        None::<NoOwnWrites>
+    }
 
     /// Reads a record: returns its value as this attempt sees it, `None` when it has none.
     fn read<'t, 'db>(

@@ -1,7 +1,7 @@
 //! The writes of an attempt that changes nothing before it commits.
 
 use engine::setting::{Range, Setting, Values};
-use engine::{Abort, AccessSet, Observer, Sink, Stamp, Write};
+use engine::{Abort, AccessSet, Observer, OwnWrites, Scheme, Sink, Stamp, Write};
 use storage::{InPlace, RecordRef, Shape, Slot, accumulate};
 use sync::atomic::AtomicU64;
 use sync::plant::is_planted;
@@ -94,6 +94,54 @@ pub struct BufferedWrites<'db, S: Shape, N = ()> {
     before: CopyBuffer,
     /// Whether a value has a mark behind its row, to which nothing is added.
     has_marks: bool,
+}
+
+/// A scheme whose attempts keep their writes in [`BufferedWrites`] with notes of type `N`.
+pub trait Buffers<N>: Scheme {
+    /// Reads the present value of a record for a delta, which becomes a write of the sum. Returns the note of the write.
+    ///
+    /// # Errors
+    /// When the record has no value any more, or is retired.
+    fn present(_record: RecordRef<'_, Self>, _copy: &mut [u64]) -> Result<N, Abort> {
+        unreachable!("schemes that add amounts at the commit say how a value is read")
+    }
+
+    /// Confirms that an attempt may delete what it has written.
+    ///
+    /// # Errors
+    /// The scheme's abort, if the note tells that the value is not the attempt's any more.
+    #[inline]
+    fn may_delete(_note: &N) -> Result<(), Abort> {
+        Ok(())
+    }
+}
+
+impl<'t, 'db, S: Buffers<N>, N> OwnWrites<'t, 'db, S> for &'t mut BufferedWrites<'db, S, N> {
+    #[inline]
+    fn find(&self, record: RecordRef<'db, S>) -> Option<usize> {
+        BufferedWrites::find(self, record)
+    }
+
+    #[inline]
+    fn read(self, at: usize) -> Result<Option<&'t [u64]>, Abort> {
+        if S::DELTAS { BufferedWrites::read(self, at, S::present) } else { Ok(self.value(at)) }
+    }
+
+    #[inline]
+    fn write(self, at: usize, how: Write) -> Result<Option<&'t mut [u64]>, Abort> {
+        if S::DELTAS { self.rewrite(at, how, S::present) } else { Ok(self.value_mut(at)) }
+    }
+
+    #[inline]
+    fn insert(self, at: usize) -> Option<&'t mut [u64]> {
+        self.give(at)
+    }
+
+    #[inline]
+    fn delete(self, at: usize) -> Result<bool, Abort> {
+        S::may_delete(self.note(at))?;
+        Ok(self.take(at))
+    }
 }
 
 impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {

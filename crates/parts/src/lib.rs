@@ -37,7 +37,7 @@ mod write_buffer;
 pub use engine;
 
 pub use batches::{Batches, Numbered};
-pub use buffered_writes::{Buffered, BufferedWrites, Expected, Present, WriteOrder};
+pub use buffered_writes::{Buffered, BufferedWrites, Buffers, Expected, Present, WriteOrder};
 pub use claimed::{Claimed, Existence};
 pub use commit_epoch::CommitEpoch;
 pub use copy_buffer::CopyBuffer;

@@ -2,7 +2,7 @@
 //! that it is there and only the attempt what is in it; or, in schemes that write at the commit, kept from all others
 //! until it is put there.
 
-use engine::{Abort, AccessSet, Write};
+use engine::{Abort, AccessSet, OwnWrites, Scheme, Write};
 use storage::{Pending, RecordRef, Slot, VersionRef};
 
 use crate::version_chain::{Chained, Stamped, VersionStamp, take_back, words_of};
@@ -14,6 +14,33 @@ pub struct PendingWrites<'db, S: Chained>(AccessSet<(RecordRef<'db, S>, Pending<
 impl<S: Chained> Default for PendingWrites<'_, S> {
     fn default() -> Self {
         Self(AccessSet::default())
+    }
+}
+
+impl<'t, 'db, S: Chained + Scheme> OwnWrites<'t, 'db, S> for &'t mut PendingWrites<'db, S> {
+    #[inline]
+    fn find(&self, record: RecordRef<'db, S>) -> Option<usize> {
+        PendingWrites::find(self, record)
+    }
+
+    #[inline]
+    fn read(self, at: usize) -> Result<Option<&'t [u64]>, Abort> {
+        Ok(self.words(at).map(|words| &*words))
+    }
+
+    #[inline]
+    fn write(self, at: usize, _: Write) -> Result<Option<&'t mut [u64]>, Abort> {
+        Ok(self.words(at))
+    }
+
+    #[inline]
+    fn insert(self, at: usize) -> Option<&'t mut [u64]> {
+        PendingWrites::insert(self, at)
+    }
+
+    #[inline]
+    fn delete(self, at: usize) -> Result<bool, Abort> {
+        Ok(PendingWrites::delete(self, at))
     }
 }
 

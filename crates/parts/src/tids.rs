@@ -8,11 +8,11 @@
 //!                 the only way to a word, and its callers do one or the other.
 //!             (2) A chosen TID is above every TID met and above the slot's last one, and in its epoch.
 
-use engine::{Abort, LeafSet, Write};
+use engine::{Abort, LeafSet, Scheme, Write};
 use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::AtomicU64;
 
-use crate::{BufferedWrites, CopyBuffer, Expected, LockBits};
+use crate::{BufferedWrites, Buffers, CopyBuffer, Expected, LockBits};
 
 /// Set while an attempt changes the value: readers wait.
 pub const CHANGING: u64 = 1;
@@ -76,9 +76,6 @@ impl<'db, S: Tids> TidSets<'db, S> {
     /// When the record is retired.
     #[inline]
     pub fn read(&mut self, record: RecordRef<'db, S>, first: impl FnOnce()) -> Result<Option<&[u64]>, Abort> {
-        if let Some(own) = self.writes.find(record) {
-            return self.writes.read(own, copy_present);
-        }
         first();
         let copy = self.copy.room(record.width());
         let word = copy_stable(record, Some(copy))?;
@@ -98,9 +95,6 @@ impl<'db, S: Tids> TidSets<'db, S> {
         how: Write,
         first: impl FnOnce(),
     ) -> Result<Option<&mut [u64]>, Abort> {
-        if let Some(own) = self.writes.find(record) {
-            return self.writes.rewrite(own, how, copy_present);
-        }
         if how == Write::Modify {
             first();
         }
@@ -120,9 +114,6 @@ impl<'db, S: Tids> TidSets<'db, S> {
     /// When the record is retired.
     #[inline]
     pub fn insert(&mut self, record: RecordRef<'db, S>) -> Result<Option<&mut [u64]>, Abort> {
-        if let Some(own) = self.writes.find(record) {
-            return Ok(self.writes.give(own));
-        }
         let word = copy_stable(record, None)?;
         if word & NO_VALUE == 0 {
             self.reads.push((record, word));
@@ -138,9 +129,6 @@ impl<'db, S: Tids> TidSets<'db, S> {
     /// When the record is retired.
     #[inline]
     pub fn delete(&mut self, record: RecordRef<'db, S>) -> Result<bool, Abort> {
-        if let Some(own) = self.writes.find(record) {
-            return Ok(self.writes.take(own));
-        }
         let word = copy_stable(record, None)?;
         if word & NO_VALUE != 0 {
             self.reads.push((record, word));
@@ -189,9 +177,9 @@ fn copy_stable<S: Tids>(record: RecordRef<'_, S>, copy: Option<&mut [u64]>) -> R
     BITS.copy_stable(record, S::tid_of(record), NO_VALUE, copy)
 }
 
-/// Copies a record's value for a write that had not read it. Returns the word that the record is expected to have when
-/// it is written.
-fn copy_present<S: Tids>(record: RecordRef<'_, S>, copy: &mut [u64]) -> Result<Expected, Abort> {
-    let word = copy_stable(record, Some(copy))?;
-    if word & NO_VALUE == 0 { Ok(Expected { word, is_blind: false }) } else { Err(Abort::ReadChanged) }
+impl<S: Tids + Scheme> Buffers<Expected> for S {
+    fn present(record: RecordRef<'_, S>, copy: &mut [u64]) -> Result<Expected, Abort> {
+        let word = copy_stable(record, Some(copy))?;
+        if word & NO_VALUE == 0 { Ok(Expected { word, is_blind: false }) } else { Err(Abort::ReadChanged) }
+    }
 }

@@ -16,6 +16,7 @@ use crate::Position;
 use crate::driver::Driver;
 use crate::meter::Phase;
 use crate::observer::{Facet, mark_of, row_words, row_words_mut, set_mark};
+use crate::own_writes;
 use crate::{Abort, Direction, Observer, Scheme, Sink, Touch, Write, plants};
 
 /// The homes of the rows of a key range, given by the homes of its bounds.
@@ -160,7 +161,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let record = row.record(target.number());
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
-        let words = session.db.scheme().read(&mut session.txn, record)?;
+        let words = own_writes::read(session.db.scheme(), &mut session.txn, record)?;
         if O::MARKS {
             session.observer.read(facet(row.table(), target.group), key, words.map(mark_of));
         }
@@ -202,7 +203,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         if S::UPGRADES && reads && session.reads_first && !session.finds(facet(), key, record)? {
             return Ok(None);
         }
-        let words = session.db.scheme().write(&mut session.txn, record, how)?;
+        let words = own_writes::write(session.db.scheme(), &mut session.txn, record, how)?;
         if O::MARKS && (reads || words.is_none()) {
             session.observer.read(facet(), key, words.as_deref().map(mark_of));
         }
@@ -338,7 +339,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             );
         }
         if store.indexes(group) > 0 {
-            let words = scheme.read(&mut session.txn, row.record(group))?;
+            let words = own_writes::read(scheme, &mut session.txn, row.record(group))?;
             if O::MARKS {
                 session.observer.read(facet(store, target.group), key, words.map(mark_of));
             }
@@ -352,7 +353,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         for record in row.records() {
             record.prefetch_for_write();
             session.touched(record.id(), key);
-            if !scheme.delete(&mut session.txn, record)? {
+            if !own_writes::delete(scheme, &mut session.txn, record)? {
                 session.saw(facet(store, target.group), key, None);
                 return Ok(false);
             }
@@ -554,7 +555,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         key: K,
         record: RecordRef<'db, S>,
     ) -> Result<bool, Abort> {
-        let is_there = self.db.scheme().read(&mut self.txn, record)?.is_some();
+        let is_there = own_writes::read(self.db.scheme(), &mut self.txn, record)?.is_some();
         if !is_there {
             self.saw(facet, key, None);
             self.meter.switch(Phase::Useful);
@@ -596,9 +597,9 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O,
         session.meter.switch(Phase::Cc);
         let words = if is_shared && self.given > 1 {
             // The record got its value with the first group.
-            session.db.scheme().write(&mut session.txn, record, Write::Modify)?
+            own_writes::write(session.db.scheme(), &mut session.txn, record, Write::Modify)?
         } else {
-            session.db.scheme().insert(&mut session.txn, record)?
+            own_writes::insert(session.db.scheme(), &mut session.txn, record)?
         };
         self.is_new = words.is_some();
         if !self.is_new && self.is_added && !is_planted(&plants::INSERT_SHRUGS) {
@@ -609,7 +610,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O,
         }
         if O::MARKS && !self.is_new {
             // An insert that finds a value does not say which version it found.
-            let words = session.db.scheme().read(&mut session.txn, record)?;
+            let words = own_writes::read(session.db.scheme(), &mut session.txn, record)?;
             session.observer.read(facet(store, group), self.key, words.map(mark_of));
             return Ok(());
         }
@@ -679,7 +680,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O,
             return Ok(());
         }
         let (session, record) = (&mut *self.attempt.session, row.record(0));
-        let words = session.db.scheme().write(&mut session.txn, record, Write::Modify)?;
+        let words = own_writes::write(session.db.scheme(), &mut session.txn, record, Write::Modify)?;
         let words = words.expect("an attempt knows what it has inserted");
         let facet = Facet::primary(row.table().id(), 0);
         set_mark(words, session.observer.write(record.id(), facet, key, false));
@@ -751,7 +752,7 @@ where
         let session = &mut *self.attempt.session;
         session.meter.switch(Phase::Cc);
         let record = row.record(usize::from(self.group));
-        let words = session.db.scheme().read(&mut session.txn, record)?;
+        let words = own_writes::read(session.db.scheme(), &mut session.txn, record)?;
         session.meter.switch(Phase::Useful);
         let mut flow = ControlFlow::Continue(());
         if let Some(words) = words

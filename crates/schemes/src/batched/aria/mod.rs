@@ -57,10 +57,10 @@ mod tests;
 use engine::driver::Batched;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, Batching, End, Env, Facts, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Abort, Admits, Batching, End, Env, Facts, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme,
+    Sink, Stamp, Ticket, Write,
 };
-use parts::{Buffered, BufferedWrites, CopyBuffer, Gate, WordRange};
+use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, Gate, WordRange};
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::Padded;
 use sync::atomic::{AtomicU64, Ordering};
@@ -288,14 +288,16 @@ impl Scheme for Aria {
     }
 
     #[inline]
+    fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
+        Some(&mut txn.writes)
+    }
+
+    #[inline]
     fn read<'t, 'db>(
         &'db self,
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value(own));
-        }
         if !txn.observe(record) {
             return Ok(None);
         }
@@ -311,9 +313,6 @@ impl Scheme for Aria {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value_mut(own));
-        }
         if !record.header().has_value() {
             txn.observe(record);
             return Ok(None);
@@ -331,9 +330,6 @@ impl Scheme for Aria {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.give(own));
-        }
         if record.header().has_value() {
             txn.observe(record);
             return Ok(None);
@@ -344,9 +340,6 @@ impl Scheme for Aria {
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.take(own));
-        }
         let is_there = record.header().has_value();
         if is_there {
             txn.set(record, None);
@@ -414,6 +407,8 @@ impl Scheme for Aria {
         record.header().has_value().then_some(copy)
     }
 }
+
+impl Buffers<()> for Aria {}
 
 impl Batching for Aria {
     fn batch_max(&self) -> usize {

@@ -47,12 +47,12 @@ mod tests;
 use engine::driver::Planned;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, Planning, Retire, Scheme, Sink, Stamp,
-    Ticket, Touch, Write,
+    Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, OwnWrites, Planning, Retire, Scheme,
+    Sink, Stamp, Ticket, Touch, Write,
 };
 use parts::footprint::{Coverage, Footprint, Mode};
 use parts::ordered_locks::OrderedLocks;
-use parts::{Batches, Buffered, BufferedWrites, CopyBuffer, Numbered};
+use parts::{Batches, Buffered, BufferedWrites, Buffers, CopyBuffer, Numbered};
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::Latched;
 use sync::atomic::{AtomicU64, Ordering};
@@ -189,6 +189,11 @@ impl Scheme for Calvin {
         txn.coverage.begin(ticket.step)
     }
 
+    #[inline]
+    fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
+        Some(&mut txn.writes)
+    }
+
     // ANCHOR: read
     #[inline]
     fn read<'t, 'db>(
@@ -196,9 +201,6 @@ impl Scheme for Calvin {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value(own));
-        }
         txn.coverage.record(record.id(), Mode::Shared)?;
         if !record.header().has_value() {
             return Ok(None);
@@ -216,9 +218,6 @@ impl Scheme for Calvin {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value_mut(own));
-        }
         txn.coverage.record(record.id(), Mode::Exclusive)?;
         if !record.header().has_value() {
             return Ok(None);
@@ -236,9 +235,6 @@ impl Scheme for Calvin {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.give(own));
-        }
         // A record without a value is this attempt's own: no index has one.
         if record.header().has_value() {
             txn.coverage.record(record.id(), Mode::Shared)?;
@@ -250,9 +246,6 @@ impl Scheme for Calvin {
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.take(own));
-        }
         txn.coverage.record(record.id(), Mode::Exclusive)?;
         let is_there = record.header().has_value();
         if is_there {
@@ -307,6 +300,8 @@ impl Scheme for Calvin {
         record.header().has_value().then_some(copy)
     }
 }
+
+impl Buffers<()> for Calvin {}
 
 impl Planning for Calvin {
     const IN_ORDER: bool = false;

@@ -49,7 +49,8 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket, Write,
+    Abort, Admits, End, Env, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
 };
 use parts::version_chain::{
     ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle, wait_for_decision, words_of,
@@ -209,14 +210,16 @@ impl Scheme for Cicada {
     }
 
     #[inline]
+    fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
+        Some(&mut txn.writes)
+    }
+
+    #[inline]
     fn read<'t, 'db>(
         &'db self,
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.words(own).map(|words| &*words));
-        }
         let seen = txn.visible(record)?;
         txn.note(record, seen);
         Ok(words_of(&txn.slot, seen))
@@ -229,9 +232,6 @@ impl Scheme for Cicada {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.words(own));
-        }
         let Some(own) = txn.own(record, true, how)? else { return Ok(None) };
         Ok(txn.writes.words(own))
     }
@@ -242,18 +242,12 @@ impl Scheme for Cicada {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.insert(own));
-        }
         let Some(own) = txn.own(record, false, Write::Blind)? else { return Ok(None) };
         Ok(txn.writes.words(own))
     }
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.delete(own));
-        }
         let Some(own) = txn.own(record, true, Write::Blind)? else { return Ok(false) };
         Ok(txn.writes.delete(own))
     }

@@ -47,8 +47,8 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket,
-    Write, slot_rng,
+    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme, Sink,
+    Stamp, Ticket, Write, slot_rng,
 };
 use parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
 use parts::tids::{CHANGING as BEING_WRITTEN, NO_VALUE as DELETED, RETIRED, STATUS, TidSets};
@@ -189,6 +189,11 @@ impl Scheme for Foedus {
             txn.retrospective.clear();
         }
         Ok(())
+    }
+
+    #[inline]
+    fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
+        Some(&mut txn.sets.writes)
     }
 
     #[inline]

@@ -42,8 +42,8 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket,
-    Write, slot_rng,
+    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme, Sink,
+    Stamp, Ticket, Write, slot_rng,
 };
 use parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
 use parts::tids::{self, CHANGING as INSTALLING, NO_VALUE, STATUS, TidSets};
@@ -162,6 +162,11 @@ impl Scheme for Mocc {
             txn.retrospective.clear();
         }
         Ok(())
+    }
+
+    #[inline]
+    fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
+        Some(&mut txn.sets.writes)
     }
 
     #[inline]

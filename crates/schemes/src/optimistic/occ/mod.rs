@@ -38,10 +38,10 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket,
-    Write,
+    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme, Sink,
+    Stamp, Ticket, Write,
 };
-use parts::{Buffered, BufferedWrites, CopyBuffer, Expected, LockBits, Timestamps};
+use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, Expected, LockBits, Timestamps};
 use storage::{InPlace, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
@@ -174,14 +174,16 @@ impl Scheme for Occ {
     }
 
     #[inline]
+    fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
+        Some(&mut txn.writes)
+    }
+
+    #[inline]
     fn read<'t, 'db>(
         &'db self,
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value(own));
-        }
         let copy = txn.copy.room(record.width());
         let word = copy_stable(record, Some(copy))?;
         self.observe(txn, record, word)?;
@@ -195,9 +197,6 @@ impl Scheme for Occ {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value_mut(own));
-        }
         let value = txn.writes.room(record);
         let is_blind = how != Write::Modify;
         let word = copy_stable(record, (!is_blind).then(|| txn.writes.room_mut(value)))?;
@@ -217,9 +216,6 @@ impl Scheme for Occ {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.give(own));
-        }
         let word = copy_stable(record, None)?;
         if word & NO_VALUE == 0 {
             self.observe(txn, record, word)?;
@@ -232,9 +228,6 @@ impl Scheme for Occ {
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.take(own));
-        }
         let word = copy_stable(record, None)?;
         if word & NO_VALUE != 0 {
             self.observe(txn, record, word)?;
@@ -325,6 +318,8 @@ impl Scheme for Occ {
         (word & NO_VALUE == 0).then_some(copy)
     }
 }
+
+impl Buffers<Expected> for Occ {}
 
 /// The word of a record that nobody has latched, and its value as of that word.
 #[inline(always)]

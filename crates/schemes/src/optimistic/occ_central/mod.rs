@@ -43,10 +43,10 @@ pub mod write_sets;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, AccessSet, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink,
-    Stamp, Ticket, Write,
+    Abort, AccessSet, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire,
+    Scheme, Sink, Stamp, Ticket, Write,
 };
-use parts::{Buffered, BufferedWrites, CopyBuffer, LockBits, WriteOrder};
+use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, LockBits, WriteOrder};
 use storage::{InPlace, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
@@ -181,14 +181,16 @@ impl Scheme for OccCentral {
     }
 
     #[inline]
+    fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
+        Some(&mut txn.writes)
+    }
+
+    #[inline]
     fn read<'t, 'db>(
         &'db self,
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value(own));
-        }
         let copy = txn.copy.room(record.width());
         let word = copy_stable(record, Some(copy))?;
         txn.touch(record, word, true);
@@ -202,9 +204,6 @@ impl Scheme for OccCentral {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value_mut(own));
-        }
         let value = txn.writes.room(record);
         let is_read = how == Write::Modify;
         let word = copy_stable(record, is_read.then(|| txn.writes.room_mut(value)))?;
@@ -219,9 +218,6 @@ impl Scheme for OccCentral {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.give(own));
-        }
         let word = copy_stable(record, None)?;
         txn.touch(record, word, true);
         if word & NO_VALUE == 0 {
@@ -233,9 +229,6 @@ impl Scheme for OccCentral {
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.take(own));
-        }
         let word = copy_stable(record, None)?;
         let has_value = word & NO_VALUE == 0;
         txn.touch(record, word, !has_value);
@@ -321,6 +314,8 @@ impl Scheme for OccCentral {
         (word & NO_VALUE == 0).then_some(copy)
     }
 }
+
+impl Buffers<u64> for OccCentral {}
 
 /// The word of a record that nobody has locked, and its value as of that word.
 #[inline(always)]

@@ -51,10 +51,10 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Facts, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Abort, Admits, End, Env, Facts, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme,
+    Sink, Stamp, Ticket, Write,
 };
-use parts::{Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LockBits, WriteOrder};
+use parts::{Buffered, BufferedWrites, Buffers, CommitEpoch, CopyBuffer, Expected, LockBits, WriteOrder};
 use storage::{InPlace, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
@@ -223,6 +223,11 @@ impl Scheme for Silo {
         Ok(())
     }
 
+    #[inline]
+    fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
+        Some(&mut txn.writes)
+    }
+
     // ANCHOR: read
     #[inline]
     fn read<'t, 'db>(
@@ -232,9 +237,6 @@ impl Scheme for Silo {
     ) -> Result<Option<&'t [u64]>, Abort> {
         if let Some(end) = txn.snapshot {
             return Ok(txn.read_before(end, record));
-        }
-        if let Some(own) = txn.writes.find(record) {
-            return txn.writes.read(own, copy_present);
         }
         let copy = txn.copy.room(record.width());
         let word = copy_stable(record, Some(copy))?;
@@ -250,9 +252,6 @@ impl Scheme for Silo {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return txn.writes.rewrite(own, how, copy_present);
-        }
         let value = txn.writes.room(record);
         let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
         let word = copy_stable(record, copy)?;
@@ -269,9 +268,6 @@ impl Scheme for Silo {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.give(own));
-        }
         let word = copy_stable(record, None)?;
         if word & NO_VALUE == 0 {
             txn.reads.push((record, word));
@@ -283,9 +279,6 @@ impl Scheme for Silo {
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.take(own));
-        }
         let word = copy_stable(record, None)?;
         if word & NO_VALUE != 0 {
             txn.reads.push((record, word));
@@ -435,11 +428,11 @@ fn copy_stable(record: RecordRef<'_, Silo>, copy: Option<&mut [u64]>) -> Result<
     LOCK.copy_stable(record, &record.header().0, NO_VALUE, copy)
 }
 
-/// Reads the value of a record for a write that had not read it. Returns the state of the record that the write
-/// expects.
-fn copy_present(record: RecordRef<'_, Silo>, copy: &mut [u64]) -> Result<Expected, Abort> {
-    let word = copy_stable(record, Some(copy))?;
-    if word & NO_VALUE == 0 { Ok(Expected { word, is_blind: false }) } else { Err(Abort::ReadChanged) }
+impl Buffers<Expected> for Silo {
+    fn present(record: RecordRef<'_, Self>, copy: &mut [u64]) -> Result<Expected, Abort> {
+        let word = copy_stable(record, Some(copy))?;
+        if word & NO_VALUE == 0 { Ok(Expected { word, is_blind: false }) } else { Err(Abort::ReadChanged) }
+    }
 }
 
 impl<'db> Txn<'db> {

@@ -50,10 +50,10 @@ pub mod plants;
 use engine::driver::PerWorker;
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket,
-    Write,
+    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme, Sink,
+    Stamp, Ticket, Write,
 };
-use parts::{Buffered, BufferedWrites, CopyBuffer, Expected, LockBits, WriteOrder};
+use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, Expected, LockBits, WriteOrder};
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
@@ -207,14 +207,16 @@ impl Scheme for TicToc {
     }
 
     #[inline]
+    fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
+        Some(&mut txn.writes)
+    }
+
+    #[inline]
     fn read<'t, 'db>(
         &'db self,
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return txn.writes.read(own, copy_present);
-        }
         let copy = txn.copy.room(record.width());
         let seen = copy_stable(record, Some(copy))?;
         txn.remember(record, seen);
@@ -228,9 +230,6 @@ impl Scheme for TicToc {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return txn.writes.rewrite(own, how, copy_present);
-        }
         let value = txn.writes.room(record);
         let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
         let seen = copy_stable(record, copy)?;
@@ -249,9 +248,6 @@ impl Scheme for TicToc {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.give(own));
-        }
         let seen = copy_stable(record, None)?;
         if seen.has_value() {
             txn.remember(record, seen);
@@ -264,9 +260,6 @@ impl Scheme for TicToc {
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.take(own));
-        }
         let seen = copy_stable(record, None)?;
         if !seen.has_value() {
             txn.remember(record, seen);
@@ -433,11 +426,11 @@ fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> R
     }
 }
 
-/// Reads the value of a record for a write that had not read it. Returns the state of the record that the write
-/// expects.
-fn copy_present(record: RecordRef<'_, TicToc>, copy: &mut [u64]) -> Result<Expected, Abort> {
-    let seen = copy_stable(record, Some(copy))?;
-    seen.has_value().then_some(Expected { word: seen.version, is_blind: false }).ok_or(Abort::ReadChanged)
+impl Buffers<Expected> for TicToc {
+    fn present(record: RecordRef<'_, Self>, copy: &mut [u64]) -> Result<Expected, Abort> {
+        let seen = copy_stable(record, Some(copy))?;
+        seen.has_value().then_some(Expected { word: seen.version, is_blind: false }).ok_or(Abort::ReadChanged)
+    }
 }
 
 impl<'db> Txn<'db> {

@@ -46,9 +46,10 @@ mod tests;
 use engine::driver::PerWorker;
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket, Write,
+    Abort, Admits, End, Env, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
 };
-use parts::{BufferedWrites, CopyBuffer, GapMark, LockBits, Timestamps};
+use parts::{BufferedWrites, Buffers, CopyBuffer, GapMark, LockBits, Timestamps};
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
@@ -267,14 +268,16 @@ impl Scheme for BasicTo {
     }
 
     #[inline]
+    fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
+        Some(&mut txn.writes)
+    }
+
+    #[inline]
     fn read<'t, 'db>(
         &'db self,
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value(own));
-        }
         let latched = txn.read_rule(record)?;
         if !is_planted(&plants::BASIC_TO_MARKS_NO_READS) {
             latched.header.raise_rts(txn.ts);
@@ -294,9 +297,6 @@ impl Scheme for BasicTo {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value_mut(own));
-        }
         Ok(txn.prewrite(record, Want::Write(how))?.and_then(|own| txn.writes.value_mut(own)))
     }
 
@@ -306,20 +306,12 @@ impl Scheme for BasicTo {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.give(own));
-        }
         Ok(txn.prewrite(record, Want::Insert)?.and_then(|own| txn.writes.value_mut(own)))
     }
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        match txn.writes.find(record) {
-            // The later writer has found a value.
-            Some(own) if txn.fate(own) == Fate::Dropped => Err(Abort::TooLate),
-            Some(own) => Ok(txn.writes.take(own)),
-            None => Ok(txn.prewrite(record, Want::Delete)?.is_some()),
-        }
+        Ok(txn.prewrite(record, Want::Delete)?.is_some())
     }
 
     #[inline]
@@ -429,6 +421,14 @@ impl Scheme for BasicTo {
         let copy = txn.copy.room(record.width());
         record.load(copy);
         has_value(record).then_some(copy)
+    }
+}
+
+impl Buffers<Fate> for BasicTo {
+    #[inline]
+    fn may_delete(fate: &Fate) -> Result<(), Abort> {
+        // The later writer has found a value.
+        if *fate == Fate::Dropped { Err(Abort::TooLate) } else { Ok(()) }
     }
 }
 

@@ -359,8 +359,8 @@ pub trait Scheme: Shape {
     fn begin<'db>(&'db self, txn: &mut Self::Txn<'db>, ticket: &Ticket) -> Result<(), Abort>;
 
     /// The attempt's own writes, for schemes that keep them from others until the commit. They are looked up before the
-    /// scheme is asked: `read`, `write`, `insert` and `delete` are then called for records only that the attempt has not
-    /// written. `None` for schemes that find an own write where they look for others' writes.
+    /// scheme is asked: `read`, `write`, `insert` and `delete` are then called only for records that the attempt has
+    /// not written. `None` for schemes that find an own write where they look for others' writes.
     #[inline]
     fn own_writes<'t, 'db>(&'db self, _txn: &'t mut Self::Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
         None::<NoOwnWrites>

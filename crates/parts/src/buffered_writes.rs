@@ -98,7 +98,7 @@ pub struct BufferedWrites<'db, S: Shape, N = ()> {
 
 /// A scheme whose attempts keep their writes in [`BufferedWrites`] with notes of type `N`.
 pub trait Buffers<N>: Scheme {
-    /// Reads the present value of a record for a delta, which becomes a write of the sum. Returns the note of the write.
+    /// Reads the present value of a record for a delta, which becomes a write of the sum. Returns the write's note.
     ///
     /// # Errors
     /// When the record has no value any more, or is retired.

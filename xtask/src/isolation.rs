@@ -21,23 +21,34 @@ const NIGHT: u64 = 20;
 /// A variant of a scheme gets one of so many of the schedules and transactions of the scheme itself.
 const SHARE_OF_VARIANTS: u64 = 8;
 
+/// A run for a change has one of so many variants: others with each commit. The conformance tests have all.
+const TURNS_OF_VARIANTS: u64 = 5;
+
 /// The time limit for the detection of a planted bug, in seconds.
 const SECONDS: &str = "120";
 
-/// Tests every scheme against its promise, for as long as is acceptable for every change.
+/// Tests every scheme and every variant against its promise.
 pub(crate) fn check(house: &House) -> Checked {
-    hold(&binary(house, Build::Tested)?, 1)
+    hold(&binary(house, Build::Tested)?, 1, |_| true)
+}
+
+/// Tests every scheme, and a fifth of the variants, against their promises: as long as is acceptable for every change.
+pub(crate) fn check_a_change(house: &House) -> Checked {
+    let turn = house.commits() % TURNS_OF_VARIANTS;
+    hold(&binary(house, Build::Tested)?, 1, |nth| nth as u64 % TURNS_OF_VARIANTS == turn)
 }
 
 /// Tests every scheme against its promise, for as long as a nightly run may take.
 pub(crate) fn check_at_length(house: &House) -> Checked {
-    hold(&binary(house, Build::Released)?, NIGHT)
+    hold(&binary(house, Build::Released)?, NIGHT, |_| true)
 }
 
-/// Tests every scheme against its promise, with `times` times the standard number of schedules and transactions.
-fn hold(contend: &Path, times: u64) -> Checked {
+/// Tests every scheme, and the variants that are due, against their promises, with `times` times the standard number of
+/// schedules and transactions.
+fn hold(contend: &Path, times: u64, is_due: impl Fn(usize) -> bool) -> Checked {
     let variants = listed(contend, "schemes")?.into_iter().flat_map(|scheme| variants(&scheme));
-    for (subject, share) in [(Vec::new(), 1)].into_iter().chain(variants.map(|of| (of, SHARE_OF_VARIANTS))) {
+    let due = variants.enumerate().filter(|(nth, _)| is_due(*nth)).map(|(_, of)| (of, SHARE_OF_VARIANTS));
+    for (subject, share) in [(Vec::new(), 1)].into_iter().chain(due) {
         let mut command = Command::new(contend);
         command.arg("check").args(subject).args(["--format", "json"]);
         command.args(["--schedules", &(times * SCHEDULES / share).to_string()]);

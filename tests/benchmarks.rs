@@ -71,11 +71,20 @@ fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry)
     let known = entry.settings.iter().chain(info.settings);
     let values = Values::new(known, &owned(given)).expect("in range");
     let workers = if entry.info.workers == Admits::One { 1 } else { 3 };
-    let clients = runs::clients(scheme, &values, if workers == 1 { 1 } else { 6 });
+    let instance = instances::run(scheme).expect("catalogued");
+    let clients = instance.clients(&values, if workers == 1 { 1 } else { 6 });
     let requests = REQUESTS / clients as u64;
     let job = job(workers, clients, requests, retry);
-    let spec =
-        Spec { workload, scheme, values: &values, job, layout, reserve_bytes: 0, logging: None, check: true };
+    let spec = Spec {
+        workload,
+        scheme: instance,
+        values: &values,
+        job,
+        layout,
+        reserve_bytes: 0,
+        logging: None,
+        check: true,
+    };
     if retry == Retry::Drop && runs::admit(&spec).is_err() {
         // Batches cannot drop requests that they abort.
         return run(workload, scheme, given, layout, Retry::Same);

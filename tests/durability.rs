@@ -119,13 +119,14 @@ fn recovers(workload: &'static str, given: &[(&str, &str)], layout: Layout, chec
         };
         let (of_scheme, workers) =
             (values(entry.settings), if entry.info.workers == Admits::One { 1 } else { 2 });
-        let clients = runs::clients(name, &of_scheme, 2 * workers);
+        let scheme = instances::run(name).expect("catalogued");
+        let clients = scheme.clients(&of_scheme, 2 * workers);
         let job = Job::new(workers, clients, Limit::Requests(2_000 / clients as u64 + 5), 1);
         let durability = if clients.is_multiple_of(4) { Durability::Group } else { Durability::Async };
         let logging = Logging { directories: &devices.0, durability, epoch_ns: 200_000, checkpoint_ns };
         let spec = Spec {
             workload,
-            scheme: name,
+            scheme,
             values: &of_scheme,
             job,
             layout,
@@ -141,6 +142,7 @@ fn recovers(workload: &'static str, given: &[(&str, &str)], layout: Layout, chec
         // A scheme of another family, with different records, versions and indexes.
         let other = if name == "silo" { "mvto" } else { "silo" };
         let of_other = values(catalogue::entry(other).expect("catalogued").settings);
+        let other = instances::run(other).expect("catalogued");
         let spec = Spec { scheme: other, values: &of_other, logging: None, ..spec };
         let recovered = runs::recover(&spec, &held(&devices), 2, &Progress::default())
             .expect("what was written can be read");

@@ -44,12 +44,13 @@ fn run_over(
         SMALL.iter().chain(given).map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let known = entry.settings.iter().chain(tpcc.settings);
     let values = Values::new(known, &given).expect("legal settings");
-    let clients = runs::clients(scheme, &values, clients);
+    let instance = instances::run(scheme).expect("catalogued");
+    let clients = instance.clients(&values, clients);
     let requests = requests(clients);
     let job = Job::new(workers, clients, Limit::Requests(requests), 1);
     let spec = Spec {
         workload: tpcc.name,
-        scheme,
+        scheme: instance,
         values: &values,
         job,
         layout,

@@ -48,12 +48,13 @@ fn main() -> ExitCode {
         eprintln!("any_setting: give a number of runs, and perhaps a seed: `any_setting 200 7`");
         return ExitCode::from(2);
     };
+    let catalogue = Catalogue::new(instances::all());
     let mut tried: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut made, mut refused, mut drawn) = (0, 0, 0);
     while made < count {
-        let request = request(&mut Rng::from_path(&[seed, drawn]));
+        let request = request(catalogue, &mut Rng::from_path(&[seed, drawn]));
         drawn += 1;
-        let Ok(plan) = Plan::new(&request) else {
+        let Ok(plan) = Plan::new(catalogue, &request) else {
             refused += 1;
             continue;
         };
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
             continue;
         }
         let command = told(&request);
-        let longer = || Plan::new(&Request { seconds: LONG_SECONDS, ..request.clone() });
+        let longer = || Plan::new(catalogue, &Request { seconds: LONG_SECONDS, ..request.clone() });
         let commits = match run(&plan, &command) {
             Ok(0) => longer().map_err(|refusal| refusal.0).and_then(|plan| run(&plan, &command)),
             other => other,
@@ -86,11 +87,11 @@ fn main() -> ExitCode {
 
 /// Draws a request. Two of three settings keep their standard values, so that the others do not always form the same
 /// extreme.
-fn request(rng: &mut Rng) -> Request {
+fn request(catalogue: Catalogue, rng: &mut Rng) -> Request {
     let pick = |rng: &mut Rng, count: usize| rng.below(count as u64) as usize;
-    let schemes = Catalogue.schemes();
-    let workloads = Catalogue.workloads();
-    let scheme = schemes[pick(rng, schemes.len())].info.name;
+    let mut schemes = catalogue.schemes();
+    let workloads = catalogue.workloads();
+    let scheme = schemes.nth(pick(rng, schemes.len())).expect("one of them").info.name;
     let workload = workloads[pick(rng, workloads.len())].name;
     let workers = 1 + rng.below(4);
     let clients = [Some(1), Some(1), Some(3), Some(16), None][pick(rng, 5)].map(|each: u64| workers * each);
@@ -100,7 +101,7 @@ fn request(rng: &mut Rng) -> Request {
         SettingOf::Scheme(name) => name == scheme,
     };
     let mut set = Vec::new();
-    for (_, setting) in Catalogue.settings().filter(|(of, _)| is_own(*of)) {
+    for (_, setting) in catalogue.settings().filter(|(of, _)| is_own(*of)) {
         if let Some(value) = (rng.below(3) == 0).then(|| value(setting, rng)).flatten() {
             set.push(format!("{}={value}", setting.name));
         }

@@ -5,7 +5,7 @@
 
 use clap::Parser;
 use lab::conditions::{self, Study};
-use lab::{Inquiry, Plan, Question, Request};
+use lab::{Catalogue, Inquiry, Plan, Question, Request};
 
 /// The module in which the command itself defines its arguments.
 #[path = "../../crates/cli/src/args.rs"]
@@ -20,15 +20,16 @@ use args::{Args, Command};
 /// When a claim fails.
 pub fn arguments(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
+    let catalogue = Catalogue::new(instances::all());
     let words = ["contend"].into_iter().chain(text.lines());
     match Args::try_parse_from(words) {
         Ok(args) => match args.command {
-            Command::Run(run) => plan(&run.request()),
-            Command::Explain(explain) => plan(&explain.request()),
-            Command::Check(check) => inquire(&check.question()),
+            Command::Run(run) => plan(catalogue, &run.request()),
+            Command::Explain(explain) => plan(catalogue, &explain.request()),
+            Command::Check(check) => inquire(catalogue, &check.question()),
             Command::Reproduce(reproduce) => find(reproduce.id.as_deref()),
-            Command::Sensitivity(asked) => screen(asked.question()),
-            Command::Conditions(asked) => study(asked.question()),
+            Command::Sensitivity(asked) => screen(catalogue, asked.question()),
+            Command::Conditions(asked) => study(catalogue, asked.question()),
             // These commands take no arguments, or files.
             Command::Demo
             | Command::List(_)
@@ -49,8 +50,8 @@ pub fn arguments(input: &[u8]) {
 }
 
 /// Draws the points of a sensitivity study.
-fn screen(question: lab::sensitivity::Question) {
-    match lab::sensitivity::Study::new(question, "a build") {
+fn screen(catalogue: Catalogue, question: lab::sensitivity::Question) {
+    match lab::sensitivity::Study::new(catalogue, question, "a build") {
         Ok(study) => assert!(!study.ground.axes.is_empty(), "something varies"),
         Err(refusal) => assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}"),
     }
@@ -64,24 +65,24 @@ fn find(id: Option<&str>) {
 }
 
 /// Plans the campaigns of a question.
-fn inquire(question: &Question) {
-    match Inquiry::new(question) {
+fn inquire(catalogue: Catalogue, question: &Question) {
+    match Inquiry::new(catalogue, question) {
         Ok(inquiry) => assert!(!inquiry.campaigns.is_empty(), "an inquiry has campaigns"),
         Err(refusal) => assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}"),
     }
 }
 
 /// Plans a study.
-fn study(question: conditions::Question) {
-    match Study::new(question, "a build") {
+fn study(catalogue: Catalogue, question: conditions::Question) {
+    match Study::new(catalogue, question, "a build") {
         Ok(study) => assert!(!study.ground.axes.is_empty(), "something varies"),
         Err(refusal) => assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}"),
     }
 }
 
 /// Plans the runs of a request.
-fn plan(request: &Request) {
-    match Plan::new(request) {
+fn plan(catalogue: Catalogue, request: &Request) {
+    match Plan::new(catalogue, request) {
         Ok(plan) => {
             assert!(!plan.order.is_empty() && !plan.subjects.is_empty(), "a plan has runs");
             assert!(plan.lasts_s() > 0.0, "they last");

@@ -15,18 +15,19 @@ use crate::bytes::Bytes;
 /// When a claim fails.
 pub fn settings(input: &[u8]) {
     let mut input = Bytes(input);
-    let workloads = Catalogue.workloads();
+    let catalogue = Catalogue::new(instances::all());
+    let workloads = catalogue.workloads();
     let workload = &workloads[usize::from(input.next()) % workloads.len()];
-    let schemes = Catalogue.schemes();
-    let scheme = schemes.get(usize::from(input.next()) % (schemes.len() + 1)).map(|entry| &entry.info);
+    let mut schemes = catalogue.schemes();
+    let scheme = schemes.nth(usize::from(input.next()) % (schemes.len() + 1)).map(|entry| &entry.info);
     let text = String::from_utf8_lossy(input.0);
     let given: Vec<(String, String)> = text
         .lines()
         .map(|line| line.split_once('=').unwrap_or((line, "")))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    match Catalogue.values(workload, scheme, &given) {
-        Ok(values) => are_legal(&values, &given),
+    match catalogue.values(workload, scheme, &given) {
+        Ok(values) => are_legal(catalogue, &values, &given),
         Err(refusal) => {
             let is_named = given.iter().any(|(name, _)| refusal.0.contains(&format!("`{name}")));
             assert!(is_named, "names no setting: {refusal}");
@@ -35,10 +36,10 @@ pub fn settings(input: &[u8]) {
 }
 
 /// Asserts that every value is in range and can be read as its kind, and that a given value is the one in effect.
-fn are_legal(values: &Values, given: &[(String, String)]) {
+fn are_legal(catalogue: Catalogue, values: &Values, given: &[(String, String)]) {
     for (name, text) in values.iter() {
         let (_, setting) =
-            Catalogue.settings().find(|(_, setting)| setting.name == name).expect("it has a name");
+            catalogue.settings().find(|(_, setting)| setting.name == name).expect("it has a name");
         is_legal(values, setting, text);
         let expected = given.iter().find(|(of, _)| of == name).map_or(setting.default, |(_, value)| value);
         assert_eq!(text, expected);

@@ -1,5 +1,5 @@
 //! The cost of monomorphisation: the machine code that each pair of scheme and workload adds to the
-//! release binary, and the seconds to build the crate `runs`, which contains all pairs.
+//! release binary, and the seconds to build the crate `instances`, which contains all pairs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,7 +25,7 @@ pub(crate) fn bloat(house: &House) -> Checked {
             .map(|member| member.name.as_str())
             .ok_or_else(|| format!("{folder} is no package of the workspace"))
     };
-    let (cli, runs) = (package("crates/cli")?, package("crates/runs")?);
+    let (cli, instances) = (package("crates/cli")?, package("crates/instances")?);
     let target = target.join("bloat");
     // Only this mangling keeps the type arguments in a name, and with them the scheme and the
     // workload.
@@ -33,9 +33,9 @@ pub(crate) fn bloat(house: &House) -> Checked {
     let cargo =
         |args: &[&str]| run(house.cargo(args).env("RUSTFLAGS", &flags).env("CARGO_TARGET_DIR", &target));
     cargo(&["build", "--release", "--package", cli, "--bin", "contend"])?;
-    cargo(&["clean", "--release", "--package", runs])?;
+    cargo(&["clean", "--release", "--package", instances])?;
     let start = Instant::now();
-    cargo(&["build", "--release", "--package", runs])?;
+    cargo(&["build", "--release", "--package", instances])?;
     let seconds = start.elapsed().as_secs_f64();
     let binary = target.join("release").join(format!("contend{}", std::env::consts::EXE_SUFFIX));
     print!("{}", table(&sizes(&binary)?, seconds));
@@ -118,8 +118,8 @@ fn table(sizes: &Sizes, seconds: f64) -> String {
     let rows: String = schemes.iter().copied().chain([SHARED]).map(row).collect();
     let (all, of_schemes) = (kib(sizes.values().sum()), kib(of_schemes));
     format!(
-        "{}{rows}\n{all} KiB of code in all, {of_schemes} of them in instances of schemes. The crate `runs` builds \
-         in {seconds:.1} s\nonce its dependencies are built; `build s` shares these seconds out by size.\n",
+        "{}{rows}\n{all} KiB of code in all, {of_schemes} of them in instances of schemes. The crate `instances` \
+         builds in {seconds:.1} s\nonce its dependencies are built; `build s` shares these seconds out by size.\n",
         line("KiB of code", &head)
     )
 }

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
-use lab::{Inquiry, Partial, Refusal, Report, json, text};
+use lab::{Catalogue, Inquiry, Partial, Refusal, Report, json, text};
 use stdx::history::History;
 use stdx::panics;
 use trials::{Case, Form, Monitor, Notation, Replay, Schedule, Step, Subject};
@@ -15,8 +15,8 @@ use crate::live::{self, is_stopped, take_interrupts};
 use crate::out::{Out, complain};
 use crate::{CHECK_FAILED, INTERRUPTED};
 
-pub(crate) fn check(args: &Check, out: &mut Out) -> Result<u8, Refusal> {
-    let inquiry = Inquiry::new(&args.question())?;
+pub(crate) fn check(catalogue: Catalogue, args: &Check, out: &mut Out) -> Result<u8, Refusal> {
+    let inquiry = Inquiry::new(catalogue, &args.question())?;
     // Panics in a trial are part of the report. A panic elsewhere is a defect of ours, and is reported below.
     let tells = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use lab::Refusal;
 use lab::conditions::{Claim, Findings, Rechecked, Study, Verdict, investigate, recheck as test_again};
 use lab::sweep::Store;
+use lab::{Catalogue, Refusal};
 use serde_json::json;
 
 use crate::args::{self, Format};
@@ -13,8 +13,12 @@ use crate::out::Out;
 use crate::process::{build, run_unless_stopped};
 use crate::{exit_code, live};
 
-pub(crate) fn conditions(args: &args::Conditions, out: &mut Out) -> Result<u8, Refusal> {
-    let study = Study::new(args.question(), &build()?)?;
+pub(crate) fn conditions(
+    catalogue: Catalogue,
+    args: &args::Conditions,
+    out: &mut Out,
+) -> Result<u8, Refusal> {
+    let study = Study::new(catalogue, args.question(), &build(catalogue)?)?;
     if args.dry_run {
         out.print(&study.text());
         return Ok(0);
@@ -49,7 +53,7 @@ fn text_of(claim: &Claim) -> String {
     serde_json::to_string(claim).expect("names are text, and numbers finite")
 }
 
-pub(crate) fn recheck(args: &args::Recheck, out: &mut Out) -> Result<u8, Refusal> {
+pub(crate) fn recheck(catalogue: Catalogue, args: &args::Recheck, out: &mut Out) -> Result<u8, Refusal> {
     let name = args.claim.display();
     let text = fs::read_to_string(&args.claim).map_err(|error| {
         Refusal(format!("`{name}`: cannot be read ({error}): give a file that `contend conditions` wrote"))
@@ -62,7 +66,8 @@ pub(crate) fn recheck(args: &args::Recheck, out: &mut Out) -> Result<u8, Refusal
             args.seed
         )));
     }
-    let study = claim.study(args.budget, args.points, args.seed, &build()?).map_err(in_claim)?;
+    let study =
+        claim.study(catalogue, args.budget, args.points, args.seed, &build(catalogue)?).map_err(in_claim)?;
     let own = args.claim.parent().and_then(Path::parent).filter(|folder| folder.join("runs").is_dir());
     let Some(folder) = args.out.as_deref().or(own) else {
         let says = "is in no directory of results: say with `--out DIR` where to keep the new ones";

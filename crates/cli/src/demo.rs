@@ -1,6 +1,6 @@
 //! `contend demo`: a demonstration of one minute, which shows the purpose of the laboratory.
 
-use lab::{Machine, Plan, Refusal, Request, Results, text};
+use lab::{Catalogue, Machine, Plan, Refusal, Request, Results, text};
 
 use crate::out::Out;
 use crate::{live, run};
@@ -64,9 +64,10 @@ What to try next:
   contend list settings                              everything that can be changed
 ";
 
-pub(crate) fn demo(out: &mut Out) -> Result<u8, Refusal> {
+pub(crate) fn demo(catalogue: Catalogue, out: &mut Out) -> Result<u8, Refusal> {
     let scenes = scenes();
-    let plans = scenes.iter().map(|scene| Plan::new(&scene.request)).collect::<Result<Vec<_>, _>>()?;
+    let plans =
+        scenes.iter().map(|scene| Plan::new(catalogue, &scene.request)).collect::<Result<Vec<_>, _>>()?;
     let machine = Machine::of_this_process();
     live::take_interrupts();
     out.print(&format!(
@@ -118,7 +119,8 @@ mod tests {
 
     #[test]
     fn scenes_are_possible_and_differ() {
-        let plans = scenes().map(|scene| Plan::new(&scene.request).expect("possible"));
+        let plans = scenes()
+            .map(|scene| Plan::new(Catalogue::new(instances::all()), &scene.request).expect("possible"));
         assert_ne!(plans[0].workload.name, plans[1].workload.name);
         assert!(plans.iter().all(|plan| plan.repeat > 1));
     }

@@ -126,7 +126,7 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use lab::Request;
+    use lab::{Catalogue, Request};
 
     use super::*;
 
@@ -136,7 +136,7 @@ mod tests {
         let request =
             Request { schemes: Some("silo".to_owned()), workers: Some(1), set, ..Request::new("ycsb") };
         let request = Request { seconds: 0.2, warmup: 0.0, ..request };
-        let plan = Plan::new(&request).expect("possible");
+        let plan = Plan::new(Catalogue::new(instances::all()), &request).expect("possible");
         let monitor = Monitor::new(1);
         let mut line = Line::new(&plan, 0);
         assert_eq!(line.now(&monitor), "[1/1] ycsb silo: loading");

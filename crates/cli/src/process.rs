@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-use lab::Refusal;
 use lab::sweep::{self, HostLock, Unit};
+use lab::{Catalogue, Refusal};
 use serde_json::Value;
 use sync::{Latched, waiter};
 
@@ -14,9 +14,9 @@ use crate::live::{self, is_stopped};
 use crate::out::Out;
 
 /// Returns the identity of the build, so that results of one build are not taken for those of another: a commit if it
-/// identifies the sources, otherwise a digest of the program.
-pub(crate) fn build() -> Result<String, Refusal> {
-    let is_committed = option_env!("CONTEND_IS_CHANGED") == Some("false");
+/// identifies the sources, otherwise a digest of the program. No commit identifies the sources of added schemes.
+pub(crate) fn build(catalogue: Catalogue) -> Result<String, Refusal> {
+    let is_committed = option_env!("CONTEND_IS_CHANGED") == Some("false") && !catalogue.is_extended();
     if let Some(commit) = option_env!("CONTEND_COMMIT").filter(|_| is_committed) {
         return Ok(commit.to_owned());
     }

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use lab::Refusal;
 use lab::report::{self, Plot, Report};
+use lab::{Catalogue, Refusal};
 
 use crate::args::{self, Form};
 use crate::out::Out;
 
-pub(crate) fn report(args: &args::Report, out: &mut Out) -> Result<u8, Refusal> {
-    let report = Report::read(&args.results, args.against.as_deref())?;
+pub(crate) fn report(catalogue: Catalogue, args: &args::Report, out: &mut Out) -> Result<u8, Refusal> {
+    let report = Report::read(catalogue, &args.results, args.against.as_deref())?;
     let place = |name: &str| args.out.clone().unwrap_or_else(|| beside(&args.results, name));
     if args.format == Form::Text && args.out.is_some() {
         let says = "`--out`: text goes to standard output: leave it out, or give another `--format`";

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use lab::Refusal;
 use lab::reproduce::{self, Experiment, Finding, Status};
 use lab::sweep::{self, Measuring, Recipe, Store, Summary, Sweep};
+use lab::{Catalogue, Refusal};
 
 use crate::args::{self, Format};
 use crate::out::Out;
@@ -12,7 +12,7 @@ use crate::process::{build, run_unless_stopped};
 use crate::sweep::left;
 use crate::{exit_code, live};
 
-pub(crate) fn reproduce(args: &args::Reproduce, out: &mut Out) -> Result<u8, Refusal> {
+pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut Out) -> Result<u8, Refusal> {
     if args.list {
         return Ok(list(args.format, out));
     }
@@ -22,7 +22,7 @@ pub(crate) fn reproduce(args: &args::Reproduce, out: &mut Out) -> Result<u8, Ref
     let experiment = reproduce::find(id)?;
     refuse_what_cannot_be_run(&experiment)?;
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(experiment.id.to_lowercase()));
-    let sweeps = sweeps(&experiment, args)?;
+    let sweeps = sweeps(catalogue, &experiment, args)?;
     if args.dry_run {
         out.print(&reproduce::entry(&experiment));
         for (name, _, sweep) in &sweeps {
@@ -83,18 +83,19 @@ fn refuse_what_cannot_be_run(experiment: &Experiment) -> Result<(), Refusal> {
 /// Returns the sweeps of an experiment's recipes, each with the name and the text of its recipe. The sweeps share the
 /// budget equally.
 fn sweeps(
+    catalogue: Catalogue,
     experiment: &Experiment,
     args: &args::Reproduce,
 ) -> Result<Vec<(String, &'static str, Sweep)>, Refusal> {
     let mut sweeps = Vec::new();
     for name in &experiment.recipes {
         let text = reproduce::recipe(name).expect("it is ready, so its recipes are there");
-        let mut recipe = Recipe::parse(text)?;
+        let mut recipe = Recipe::parse(catalogue, text)?;
         recipe.seed = args.seed.unwrap_or(recipe.seed);
         recipe.repeat = args.repeat.unwrap_or(recipe.repeat);
         let share = args.budget.map(|minutes| minutes / experiment.recipes.len() as f64);
         recipe.budget_minutes = share.or(recipe.budget_minutes);
-        sweeps.push((name.clone(), text, Sweep::new(recipe, &build()?)?));
+        sweeps.push((name.clone(), text, Sweep::new(catalogue, recipe, &build(catalogue)?)?));
     }
     Ok(sweeps)
 }

@@ -1,13 +1,13 @@
 //! `contend run`: makes the runs of a plan and reports them.
 
-use lab::{Machine, Plan, Record, Refusal, Results, json, text};
+use lab::{Catalogue, Machine, Plan, Record, Refusal, Results, json, text};
 
 use crate::args::{Format, Run};
 use crate::out::{Folder, Out, complain};
 use crate::{CHECK_FAILED, INTERRUPTED, REFUSED, live};
 
-pub(crate) fn run(args: &Run, out: &mut Out) -> Result<u8, Refusal> {
-    let plan = Plan::new(&args.request())?;
+pub(crate) fn run(catalogue: Catalogue, args: &Run, out: &mut Out) -> Result<u8, Refusal> {
+    let plan = Plan::new(catalogue, &args.request())?;
     let folder = args.out.as_deref().map(Folder::open).transpose()?;
     let machine = Machine::of_this_process();
     live::take_interrupts();

@@ -2,17 +2,21 @@
 
 use std::path::Path;
 
-use lab::Refusal;
 use lab::sensitivity::{Analysis, Study, measure};
 use lab::sweep::Store;
+use lab::{Catalogue, Refusal};
 
 use crate::args::{self, Format};
 use crate::out::Out;
 use crate::process::{build, run_unless_stopped};
 use crate::{exit_code, live};
 
-pub(crate) fn sensitivity(args: &args::Sensitivity, out: &mut Out) -> Result<u8, Refusal> {
-    let study = Study::new(args.question(), &build()?)?;
+pub(crate) fn sensitivity(
+    catalogue: Catalogue,
+    args: &args::Sensitivity,
+    out: &mut Out,
+) -> Result<u8, Refusal> {
+    let study = Study::new(catalogue, args.question(), &build(catalogue)?)?;
     if args.dry_run {
         out.print(&study.text());
         return Ok(0);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use lab::sweep::{self, JobArray, Measuring, Places, Recipe, Store, Summary, Sweep, Unit};
-use lab::{Machine, Refusal, probe, text};
+use lab::{Catalogue, Machine, Refusal, probe, text};
 use serde_json::Value;
 
 use crate::args::{self, Executor, Format};
@@ -12,8 +12,8 @@ use crate::out::Out;
 use crate::process::{build, run_unless_stopped};
 use crate::{exit_code, live, ray};
 
-pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
-    let (sweep, text) = planned(args)?;
+pub(crate) fn sweep(catalogue: Catalogue, args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
+    let (sweep, text) = planned(catalogue, args)?;
     let folder = args.out.clone().unwrap_or_else(|| args.recipe.with_extension(""));
     if args.executor != Executor::Local {
         sweep.portable()?;
@@ -53,20 +53,20 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
 }
 
 /// Reads the recipe; returns it with the text that it was read from.
-fn planned(args: &args::Sweep) -> Result<(Sweep, String), Refusal> {
+fn planned(catalogue: Catalogue, args: &args::Sweep) -> Result<(Sweep, String), Refusal> {
     let name = args.recipe.display();
     let text = fs::read_to_string(&args.recipe).map_err(|error| {
         Refusal(format!("`{name}`: cannot be read ({error}): give the path of a recipe, a file in TOML"))
     })?;
     let in_recipe = |refusal: Refusal| Refusal(format!("`{name}`: {refusal}"));
-    let mut recipe = Recipe::parse(&text).map_err(in_recipe)?;
+    let mut recipe = Recipe::parse(catalogue, &text).map_err(in_recipe)?;
     if let Some(minutes) = args.budget {
         if !(0.0..=100_000.0).contains(&minutes) {
             return Err(Refusal(format!("`--budget {minutes}`: give a number of minutes from 0 to 100000")));
         }
         recipe.budget_minutes = Some(minutes);
     }
-    Ok((Sweep::new(recipe, &build()?).map_err(in_recipe)?, text))
+    Ok((Sweep::new(catalogue, recipe, &build(catalogue)?).map_err(in_recipe)?, text))
 }
 
 /// Prints the runs that would be made, or their commands.

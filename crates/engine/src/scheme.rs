@@ -10,7 +10,7 @@ use crate::setting::{Setting, SettingError, Values};
 use crate::{Abort, Homes, LeafSet, NoOwnWrites, Observer, OwnWrites, Sink};
 
 /// Static facts about a scheme, known without an instance.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// The name on the command line, which is also the file's name.
     pub name: &'static str,

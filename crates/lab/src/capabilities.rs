@@ -1,6 +1,7 @@
 //! The combinations of scheme, workload and option that can be run. A [`Plan`] decides each combination, so that the
 //! list agrees with the refusals of real runs.
 
+use engine::entry::Entry;
 use runs::WorkloadInfo;
 use serde_json::{Value, json};
 
@@ -46,10 +47,10 @@ struct Pair {
 }
 
 /// Returns all combinations as tables for people. Workloads with the same answers share one table.
-pub fn text() -> String {
+pub fn text(catalogue: Catalogue) -> String {
     let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
-    for workload in Catalogue.workloads() {
-        let told = told(&pairs(workload));
+    for workload in catalogue.workloads() {
+        let told = told(&pairs(catalogue, workload));
         match groups.iter_mut().find(|(_, other)| *other == told) {
             Some((names, _)) => names.push(workload.name),
             None => groups.push((vec![workload.name], told)),
@@ -64,8 +65,8 @@ pub fn text() -> String {
 }
 
 /// Returns all combinations as objects for programs.
-pub fn json() -> Value {
-    let pairs = Catalogue.workloads().iter().flat_map(pairs);
+pub fn json(catalogue: Catalogue) -> Value {
+    let pairs = catalogue.workloads().iter().flat_map(|workload| pairs(catalogue, workload));
     let object = |Pair { scheme, workload, option, refused, idle }: Pair| {
         json!({
             "scheme": scheme,
@@ -79,17 +80,18 @@ pub fn json() -> Value {
     pairs.map(object).collect()
 }
 
-fn pairs(workload: &WorkloadInfo) -> Vec<Pair> {
-    let of = |scheme: &'static str| {
+fn pairs(catalogue: Catalogue, workload: &WorkloadInfo) -> Vec<Pair> {
+    let of = |entry: &'static Entry| {
+        let scheme = entry.info.name;
         OPTIONS.iter().map(move |(option, change)| {
             let plain =
                 Request { schemes: Some(scheme.to_owned()), workers: Some(1), ..Request::new(workload.name) };
-            let refused = Plan::new(&change(plain)).err().map(|Refusal(says)| says);
-            let idle = (*option == UNHINTED && !runs::upgrades(scheme)).then_some(AS_IT_IS);
+            let refused = Plan::new(catalogue, &change(plain)).err().map(|Refusal(says)| says);
+            let idle = (*option == UNHINTED && !entry.upgrades).then_some(AS_IT_IS);
             Pair { scheme, workload: workload.name, option, refused, idle }
         })
     };
-    Catalogue.schemes().iter().flat_map(|entry| of(entry.info.name)).collect()
+    catalogue.schemes().flat_map(of).collect()
 }
 
 /// Returns a table with one row for each scheme and one column for each option. A cell that is refused, or whose option
@@ -125,11 +127,12 @@ mod tests {
     use engine::Admits;
 
     use super::*;
+    use crate::registry::tests::catalogue;
 
     #[test]
     fn every_pair_is_told_and_refused_only_with_a_way_out() {
-        let all = Catalogue.schemes().len() * Catalogue.workloads().len() * OPTIONS.len();
-        let Value::Array(told) = json() else { panic!("a list") };
+        let all = catalogue().schemes().len() * catalogue().workloads().len() * OPTIONS.len();
+        let Value::Array(told) = json(catalogue()) else { panic!("a list") };
         assert_eq!(told.len(), all);
         for pair in &told {
             let refused = pair["refused"].as_str();
@@ -142,24 +145,27 @@ mod tests {
         };
         assert!(admits("silo", "mode=interactive") && !admits("aria", "mode=interactive"));
         assert!(admits("silo", UNHINTED) && admits("no_wait", UNHINTED));
+        let upgrades = |scheme: &str| catalogue().listed(scheme).entry().upgrades;
         for pair in told.iter().filter(|pair| pair["option"] == UNHINTED) {
             let scheme = pair["scheme"].as_str().expect("a name");
-            assert_eq!(pair["makes_no_difference"].is_null(), runs::upgrades(scheme), "{pair}");
+            assert_eq!(pair["makes_no_difference"].is_null(), upgrades(scheme), "{pair}");
         }
-        assert!(runs::upgrades("no_wait") && !runs::upgrades("silo"));
+        assert!(upgrades("no_wait") && !upgrades("silo"));
     }
 
     #[test]
     fn whoever_protects_transactions_from_each_other_runs_every_workload_with_two_workers() {
-        for pair in Catalogue.workloads().iter().flat_map(pairs).filter(|pair| pair.option == "workers=2") {
-            let info = Catalogue.scheme(pair.scheme).expect("catalogued");
+        let catalogue = catalogue();
+        let all = catalogue.workloads().iter().flat_map(|workload| pairs(catalogue, workload));
+        for pair in all.filter(|pair| pair.option == "workers=2") {
+            let info = catalogue.scheme(pair.scheme).expect("catalogued");
             assert_eq!(pair.refused.is_none(), info.workers == Admits::Any, "{pair:?}");
         }
     }
 
     #[test]
     fn reasons_are_told_once_below_their_numbers() {
-        let text = text();
+        let text = text(catalogue());
         let first = text.find("\n(1) ").expect("a reason");
         assert!(text[..first].contains("yes (1)") && text[..first].contains("no (2)"), "{text}");
         assert_eq!(text.matches("can be no dialogue").count(), 1, "{text}");

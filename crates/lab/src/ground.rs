@@ -11,6 +11,8 @@ use crate::{Catalogue, Plan, Refusal, Space};
 /// The ground of a study: its space, its fixed settings, and its build.
 #[derive(Clone, Debug)]
 pub struct Ground {
+    /// The catalogue of the schemes.
+    pub(crate) catalogue: Catalogue,
     /// The settings that vary, with their ranges.
     pub space: Space,
     /// The names of the settings that vary.
@@ -44,22 +46,23 @@ impl Ground {
     /// Unknown names, no workload, a setting that is fixed twice or both fixed and varied, and settings of schemes that
     /// are not compared.
     pub(crate) fn new(
+        catalogue: Catalogue,
         workload: Option<&str>,
         schemes: &[&str],
         (vary, set): (&[String], &[String]),
         how: How,
         build: &str,
     ) -> Result<Self, Refusal> {
-        let space = Space::parse(vary)?;
+        let space = Space::parse(catalogue, vary)?;
         let axes: Vec<String> = space.axes().iter().map(|axis| axis.name().to_owned()).collect();
-        let mut settings = settings(schemes, &axes, set)?;
+        let mut settings = settings(catalogue, schemes, &axes, set)?;
         let is_open = !axes.iter().chain(settings.keys()).any(|name| name == "workers");
         if is_open && axes.iter().any(|axis| axis == "run.durability") {
             // The standard number of workers leaves a core to the log if there is one. It is fixed here, so that a
             // change of `run.durability` changes nothing else.
             settings.insert("workers".to_owned(), Scalar::Int(standard_workers(true) as i64));
         }
-        let workload = workload_of(workload, settings.keys().chain(&axes))?;
+        let workload = workload_of(catalogue, workload, settings.keys().chain(&axes))?;
         let recipe = Recipe {
             title: schemes.join(" against "),
             workload,
@@ -78,7 +81,7 @@ impl Ground {
             variants: Vec::new(),
             why: BTreeMap::new(),
         };
-        Ok(Self { space, axes, build: build.to_owned(), recipe })
+        Ok(Self { catalogue, space, axes, build: build.to_owned(), recipe })
     }
 
     /// Returns the run of a scheme at a point. Each repetition has its own requests.
@@ -87,7 +90,7 @@ impl Ground {
     /// A point that cannot be run.
     pub(crate) fn unit(&self, scheme: &'static str, point: &[f64], repetition: u64) -> Result<Unit, Refusal> {
         let values: Vec<String> = self.space.named(point).into_iter().map(|(_, value)| value).collect();
-        Unit::new(&self.recipe, &self.build, (scheme, &self.axes, &values), repetition)
+        Unit::new(self.catalogue, &self.recipe, &self.build, (scheme, &self.axes, &values), repetition)
     }
 
     /// Returns the plan of a scheme's runs at a point.
@@ -96,7 +99,8 @@ impl Ground {
     /// A point that cannot be run.
     pub(crate) fn plan(&self, scheme: &'static str, point: &[f64]) -> Result<Plan, Refusal> {
         let values: Vec<String> = self.space.named(point).into_iter().map(|(_, value)| value).collect();
-        let (_, plan) = Unit::planned(&self.recipe, &self.build, (scheme, &self.axes, &values), 0)?;
+        let (_, plan) =
+            Unit::planned(self.catalogue, &self.recipe, &self.build, (scheme, &self.axes, &values), 0)?;
         plan.suits(&plan.subjects[0])?;
         Ok(plan)
     }
@@ -131,7 +135,12 @@ pub(crate) fn judge_budget(minutes: f64) -> Result<(), Refusal> {
 }
 
 /// Returns the fixed settings of `set`, checked against the axes and the schemes.
-fn settings(schemes: &[&str], axes: &[String], set: &[String]) -> Result<BTreeMap<String, Scalar>, Refusal> {
+fn settings(
+    catalogue: Catalogue,
+    schemes: &[&str],
+    axes: &[String],
+    set: &[String],
+) -> Result<BTreeMap<String, Scalar>, Refusal> {
     let mut settings = BTreeMap::new();
     for (name, value) in pairs(set)? {
         if axes.contains(&name) {
@@ -144,8 +153,8 @@ fn settings(schemes: &[&str], axes: &[String], set: &[String]) -> Result<BTreeMa
         }
     }
     for name in settings.keys().chain(axes).filter(|name| !DRIVES.contains(&name.as_str())) {
-        Catalogue.setting(name)?;
-        if let Some(owner) = Catalogue.owner(name).filter(|owner| !schemes.contains(owner)) {
+        catalogue.setting(name)?;
+        if let Some(owner) = catalogue.owner(name).filter(|owner| !schemes.contains(owner)) {
             return Err(Refusal(format!(
                 "`{name}` is a setting of {owner}, which is not compared: leave it out"
             )));
@@ -156,14 +165,15 @@ fn settings(schemes: &[&str], axes: &[String], set: &[String]) -> Result<BTreeMa
 
 /// Returns the named workload, or else the workload that the settings belong to.
 fn workload_of<'n>(
+    catalogue: Catalogue,
     named: Option<&str>,
     mut settings: impl Iterator<Item = &'n String>,
 ) -> Result<String, Refusal> {
     if let Some(name) = named {
-        return Ok(Catalogue.workload(name)?.name.to_owned());
+        return Ok(catalogue.workload(name)?.name.to_owned());
     }
     let is_of = |name: &str, of: &str| name.split_once('.').is_some_and(|(its, _)| its == of);
-    let of = |name: &String| Catalogue.workloads().iter().find(|workload| is_of(name, workload.name));
+    let of = |name: &String| catalogue.workloads().iter().find(|workload| is_of(name, workload.name));
     settings.find_map(of).map(|workload| workload.name.to_owned()).ok_or_else(|| {
         let says = "no setting says which workload is meant: name it, for example `contend conditions ycsb`";
         Refusal(says.to_owned())

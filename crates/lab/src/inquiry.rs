@@ -2,7 +2,7 @@
 //! requests are refused here.
 
 use engine::{Admits, levers};
-use trials::{Budget, Campaign, Limit, SEARCHES, Schedule, Subject, find_plant, plants_of};
+use trials::{Budget, Campaign, Instance, Limit, SEARCHES, Schedule, Subject};
 
 use crate::registry::pairs;
 use crate::{Catalogue, Refusal};
@@ -49,22 +49,23 @@ impl Inquiry {
     ///
     /// # Errors
     /// Anything impossible. The text says what to do instead.
-    pub fn new(question: &Question) -> Result<Self, Refusal> {
-        let names = schemes(question)?;
+    pub fn new(catalogue: Catalogue, question: &Question) -> Result<Self, Refusal> {
+        let names = schemes(catalogue, question)?;
         let given = pairs(&question.set)?;
-        refuse_foreign(&names, &given)?;
+        refuse_foreign(catalogue, &names, &given)?;
         let mut campaigns = Vec::new();
         let mut commands = Vec::new();
         for name in &names {
-            let is_own = |setting: &str| Catalogue.owner(setting) == Some(name) || levers::is_lever(setting);
+            let scheme = catalogue.listed(name).trial;
+            let is_own = |setting: &str| catalogue.owner(setting) == Some(name) || levers::is_lever(setting);
             let own: Vec<_> = given.iter().filter(|(setting, _)| is_own(setting)).cloned().collect();
-            let campaign = Campaign::new(name, &own).expect("a scheme of the catalogue")?;
+            let campaign = Campaign::new(scheme, &own)?;
             let set = own.iter().map(|(setting, value)| format!(" --set {setting}={value}"));
             let bug = question.plant.iter().map(|plant| format!(" --plant {plant}"));
             commands.push([format!("contend check {name}")].into_iter().chain(set).chain(bug).collect());
             campaigns.push(match &question.plant {
                 Some(plant) => {
-                    campaign.plant(find_plant(name, plant).ok_or_else(|| unknown_plant(name, plant))?)
+                    campaign.plant(scheme.plant(plant).ok_or_else(|| unknown_plant(&scheme, plant))?)
                 }
                 None => campaign,
             });
@@ -93,11 +94,13 @@ impl Inquiry {
     }
 }
 
-fn schemes(question: &Question) -> Result<Vec<&'static str>, Refusal> {
+fn schemes(catalogue: Catalogue, question: &Question) -> Result<Vec<&'static str>, Refusal> {
     if question.schemes.is_empty() {
-        let all = Catalogue.schemes_of(Some("all"))?;
-        let breaks =
-            |name: &str| question.plant.as_deref().is_none_or(|plant| find_plant(name, plant).is_some());
+        let all = catalogue.schemes_of(Some("all"))?;
+        let breaks = |name: &str| {
+            let scheme = catalogue.listed(name).trial;
+            question.plant.as_deref().is_none_or(|plant| scheme.plant(plant).is_some())
+        };
         let names: Vec<_> = all.iter().map(|info| info.name).filter(|name| breaks(name)).collect();
         if names.is_empty() {
             let plant = question.plant.as_deref().unwrap_or_default();
@@ -105,7 +108,7 @@ fn schemes(question: &Question) -> Result<Vec<&'static str>, Refusal> {
         }
         return Ok(names);
     }
-    let schemes = Catalogue.schemes_of(Some(&question.schemes.join(",")))?;
+    let schemes = catalogue.schemes_of(Some(&question.schemes.join(",")))?;
     if let Some(info) = schemes.iter().find(|info| info.workers == Admits::One) {
         let says =
             "does not protect transactions from each other, and promises nothing that could be checked";
@@ -115,9 +118,9 @@ fn schemes(question: &Question) -> Result<Vec<&'static str>, Refusal> {
 }
 
 /// Refuses settings of schemes that are not checked: otherwise they would be ignored silently.
-fn refuse_foreign(schemes: &[&str], given: &[(String, String)]) -> Result<(), Refusal> {
+fn refuse_foreign(catalogue: Catalogue, schemes: &[&str], given: &[(String, String)]) -> Result<(), Refusal> {
     for (name, _) in given.iter().filter(|(name, _)| !levers::is_lever(name)) {
-        let Some(owner) = Catalogue.owner(name) else {
+        let Some(owner) = catalogue.owner(name) else {
             return Err(Refusal(format!(
                 "`{name}` is no setting of a scheme, and only these can be checked; see `contend list settings`"
             )));
@@ -131,8 +134,9 @@ fn refuse_foreign(schemes: &[&str], given: &[(String, String)]) -> Result<(), Re
     Ok(())
 }
 
-fn unknown_plant(scheme: &str, plant: &str) -> Refusal {
-    let names: Vec<&str> = plants_of(scheme).map(|known| known.plant.name).collect();
+fn unknown_plant(scheme: &Instance, plant: &str) -> Refusal {
+    let names: Vec<&str> = scheme.plants().iter().map(|known| known.plant.name).collect();
+    let scheme = scheme.name();
     Refusal(format!("no bug `{plant}` can be planted in `{scheme}`; there are {}", names.join(", ")))
 }
 
@@ -169,6 +173,7 @@ fn budget(question: &Question) -> Result<Budget, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::tests::catalogue;
 
     fn question(schemes: &[&str]) -> Question {
         Question {
@@ -185,12 +190,12 @@ mod tests {
     }
 
     fn refusal(question: &Question) -> String {
-        Inquiry::new(question).expect_err("refused").0
+        Inquiry::new(catalogue(), question).expect_err("refused").0
     }
 
     #[test]
     fn without_names_every_scheme_is_checked_that_excludes_others() {
-        let inquiry = Inquiry::new(&question(&[])).expect("legal");
+        let inquiry = Inquiry::new(catalogue(), &question(&[])).expect("legal");
         assert!(inquiry.campaigns.len() >= 8);
         assert!(inquiry.commands.iter().all(|command| !command.contains("uncontrolled")));
     }
@@ -202,7 +207,7 @@ mod tests {
             plant: Some("silo_skips_reads".to_owned()),
             ..question(&["silo"])
         };
-        let inquiry = Inquiry::new(&asked).expect("legal");
+        let inquiry = Inquiry::new(catalogue(), &asked).expect("legal");
         let line =
             "contend check silo --set silo.snapshots=on --plant silo_skips_reads --replay 7 --schedule 0x3,1";
         assert_eq!(inquiry.command(0, Subject::Seed(7), &"0x3,1".parse().expect("a schedule")), line);

@@ -109,7 +109,7 @@ pub fn summary(plan: &Plan, results: &Results, machine: &Machine, subject: usize
 }
 
 /// Returns the schemes of the catalogue.
-pub fn schemes() -> Value {
+pub fn schemes(catalogue: Catalogue) -> Value {
     let variant =
         |Variant { name, says, given }: &Variant| json!({ "name": name, "says": says, "set": set(given) });
     let scheme = |Entry { info, variants, .. }: &Entry| {
@@ -124,7 +124,7 @@ pub fn schemes() -> Value {
             "variants": variants.iter().map(variant).collect::<Vec<_>>(),
         })
     };
-    Catalogue.schemes().iter().map(scheme).collect()
+    catalogue.schemes().map(scheme).collect()
 }
 
 /// Returns settings that differ from the standard ones, as `--set` takes them.
@@ -139,11 +139,11 @@ pub fn workloads() -> Value {
             info.types.iter().map(|of| json!({ "name": of.name, "read_only": of.read_only })).collect();
         json!({ "name": info.name, "idea": info.idea, "types": types })
     };
-    Catalogue.workloads().iter().map(workload).collect()
+    runs::WORKLOADS.iter().map(workload).collect()
 }
 
 /// Returns the settings of the catalogue.
-pub fn settings() -> Value {
+pub fn settings(catalogue: Catalogue) -> Value {
     let setting = |(of, setting): (SettingOf, &engine::setting::Setting)| {
         let (kind, owner) = match of {
             SettingOf::Run => ("run", None),
@@ -161,7 +161,7 @@ pub fn settings() -> Value {
             "stresses": setting.stresses,
         })
     };
-    Catalogue.settings().map(setting).collect()
+    catalogue.settings().map(setting).collect()
 }
 
 /// Returns the result of checking a scheme's isolation.
@@ -205,7 +205,7 @@ pub fn report(report: &Report) -> Value {
 }
 
 /// Returns the bugs that can be planted.
-pub fn plants() -> Value {
+pub fn plants(catalogue: Catalogue) -> Value {
     let of_scheme = |entry: &'static Entry| {
         let planted = move |planted: &'static trials::Planted| {
             json!({
@@ -216,9 +216,9 @@ pub fn plants() -> Value {
                 "may_be_missed": planted.may_be_missed,
             })
         };
-        trials::plants_of(entry.info.name).map(planted)
+        catalogue.listed(entry.info.name).trial.plants().iter().map(planted)
     };
-    Catalogue.schemes().iter().flat_map(of_scheme).collect()
+    catalogue.schemes().flat_map(of_scheme).collect()
 }
 
 /// Returns the programs that are searched.
@@ -229,8 +229,11 @@ pub fn searches() -> Value {
 /// Returns the conditions of a run: all choices, which are the same for all runs of a scheme in a plan.
 pub(crate) fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
     let subject = &plan.subjects[subject];
-    let settings: Map<String, Value> =
-        subject.values.iter().map(|(name, value)| (name.to_owned(), setting(name, value))).collect();
+    let settings: Map<String, Value> = subject
+        .values
+        .iter()
+        .map(|(name, value)| (name.to_owned(), setting(plan.catalogue, name, value)))
+        .collect();
     let [warmup_s, asked_s, cooldown_s] = plan.times_s();
     let traffic = &plan.job.traffic;
     let mut object = Map::new();
@@ -263,8 +266,8 @@ pub(crate) fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
 }
 
 /// Returns a setting's value: as a number or a switch if the setting's range is one, else as text.
-fn setting(name: &str, value: &str) -> Value {
-    let found = Catalogue.settings().find(|(_, setting)| setting.name == name);
+fn setting(catalogue: Catalogue, name: &str, value: &str) -> Value {
+    let found = catalogue.settings().find(|(_, setting)| setting.name == name);
     match found.map(|(_, setting)| setting.range) {
         Some(Range::Int(..) | Range::Real(..) | Range::Switch) => serde_json::from_str(value).ok(),
         _ => None,
@@ -437,11 +440,15 @@ mod tests {
     use super::*;
     use crate::Request;
     use crate::measure::tests::{failed, record};
+    use crate::registry::tests::catalogue;
 
     fn plan() -> Plan {
         let set = vec!["ycsb.records=100".to_owned()];
-        Plan::new(&Request { schemes: Some("silo".to_owned()), repeat: 2, set, ..Request::new("ycsb") })
-            .expect("legal")
+        Plan::new(
+            catalogue(),
+            &Request { schemes: Some("silo".to_owned()), repeat: 2, set, ..Request::new("ycsb") },
+        )
+        .expect("legal")
     }
 
     /// The keys that every object of a run has, whatever its outcome.
@@ -502,7 +509,10 @@ mod tests {
         let object = run(&plan(), &record(0, 0, 400), &Machine::default());
         assert_eq!(object["isolation"], "strictly serializable");
         let set = vec!["silo.snapshots=on".to_owned()];
-        let relaxed = Plan::new(&Request { schemes: Some("silo".to_owned()), set, ..Request::new("ycsb") });
+        let relaxed = Plan::new(
+            catalogue(),
+            &Request { schemes: Some("silo".to_owned()), set, ..Request::new("ycsb") },
+        );
         let object = run(&relaxed.expect("legal"), &record(0, 0, 400), &Machine::default());
         assert_eq!(object["isolation"], "serializable");
     }
@@ -527,14 +537,14 @@ mod tests {
         let mut record = record(0, 0, 400);
         record.measured.types[0].service_ns.record(1_500);
         record.measured.arrived = Arrived { offered: 405, skipped: 3 };
-        let open = run(&Plan::new(&request).expect("legal"), &record, &Machine::default());
+        let open = run(&Plan::new(catalogue(), &request).expect("legal"), &record, &Machine::default());
         assert_eq!((&open["service_us"]["max"], &open["latency_us"]["max"]), (&1.5.into(), &2.5.into()));
         assert_eq!(open["service_histogram"]["buckets"].as_array().map(Vec::len), Some(1));
         // Of the 405 requests that arrived in the second, 400 committed and one rolled back.
         assert_eq!((&open["target_sustained"], &open["skipped"]), (&true.into(), &3.into()));
         assert_eq!((&open["offered_txn_s"], &open["rate_txn_s"]), (&405.0.into(), &1000.0.into()));
         record.measured.arrived.offered = 406;
-        let open = run(&Plan::new(&request).expect("legal"), &record, &Machine::default());
+        let open = run(&Plan::new(catalogue(), &request).expect("legal"), &record, &Machine::default());
         assert_eq!(open["target_sustained"], false);
         assert_eq!((&closed["target_sustained"], &closed["rate_txn_s"]), (&Value::Null, &Value::Null));
     }
@@ -570,7 +580,8 @@ mod tests {
     fn clients_are_those_that_ran_beside_those_that_were_asked_for() {
         let set = vec!["ycsb.records=100".to_owned(), "aria.batch=40".to_owned()];
         let (schemes, workers) = (Some("silo,aria".to_owned()), Some(2));
-        let plan = Plan::new(&Request { schemes, workers, set, ..Request::new("ycsb") }).expect("legal");
+        let plan = Plan::new(catalogue(), &Request { schemes, workers, set, ..Request::new("ycsb") })
+            .expect("legal");
         let clients = |subject| {
             let object = run(&plan, &record(subject, 0, 100), &Machine::default());
             [object["clients"].clone(), object["clients_asked"].clone()]
@@ -641,8 +652,12 @@ mod tests {
 
     #[test]
     fn lists_name_everything() {
-        assert_eq!(schemes().as_array().map(Vec::len), Some(Catalogue.schemes().len()));
-        assert_eq!(workloads().as_array().map(Vec::len), Some(Catalogue.workloads().len()));
-        assert!(settings().as_array().is_some_and(|all| all.iter().any(|one| one["name"] == "ycsb.theta")));
+        assert_eq!(schemes(catalogue()).as_array().map(Vec::len), Some(catalogue().schemes().len()));
+        assert_eq!(workloads().as_array().map(Vec::len), Some(catalogue().workloads().len()));
+        assert!(
+            settings(catalogue())
+                .as_array()
+                .is_some_and(|all| all.iter().any(|one| one["name"] == "ycsb.theta"))
+        );
     }
 }

@@ -210,6 +210,7 @@ mod tests {
 
     use super::*;
     use crate::Recovery;
+    use crate::registry::tests::catalogue;
 
     fn request(durability: &str, log: &[&Path]) -> Request {
         let set = ["ycsb.records=100".to_owned(), format!("run.durability={durability}")].to_vec();
@@ -219,7 +220,7 @@ mod tests {
     }
 
     fn refusal(request: &Request) -> String {
-        Plan::new(request).expect_err("refused").0
+        Plan::new(catalogue(), request).expect_err("refused").0
     }
 
     fn measure(plan: &Plan, position: usize) -> crate::Record {
@@ -232,7 +233,7 @@ mod tests {
         assert!(refusal(&request("none", &[&path])).contains("give `--durability async`"));
         assert!(refusal(&request("group", &[&path, &path])).contains("twice"));
         fs::create_dir_all(&path).expect("writable");
-        assert!(Plan::new(&request("group", &[&path])).is_ok());
+        assert!(Plan::new(catalogue(), &request("group", &[&path])).is_ok());
         fs::write(path.join("diary"), "dear").expect("writable");
         assert!(refusal(&request("group", &[&path])).contains("contend recover"));
         assert!(refusal(&request("group", &[&path.join("diary")])).contains("cannot be looked into"));
@@ -246,13 +247,14 @@ mod tests {
         let mut request = request("group", &[&devices[0], &devices[1]]);
         request.set.push("run.checkpoint_ms=20".to_owned());
         request.repeat = 2;
-        let plan = Plan::new(&request).expect("possible");
+        let plan = Plan::new(catalogue(), &request).expect("possible");
         let records = [measure(&plan, 0), measure(&plan, 1)];
         let logged = records[1].measured.logged.expect("logged");
         assert!(logged.bytes > 0 && logged.rounds > 0 && logged.checkpoints > 0, "{logged:?}");
         let progress = &Progress::default();
         for scheme in [None, Some("mvto")] {
-            let recovery = Recovery::new(&devices, scheme, Some(2), true).expect("there is a log");
+            let recovery =
+                Recovery::new(catalogue(), &devices, scheme, Some(2), true).expect("there is a log");
             let recovered = recovery.recover(progress).expect("it can be read");
             assert_eq!((recovered.rows(), recovered.was_closed), (100, true));
             assert_eq!(
@@ -268,18 +270,28 @@ mod tests {
         let told = fs::read_to_string(&described).expect("readable");
         let other = told.replace(&json::hex(logged.digest), &json::hex(logged.digest ^ 1));
         fs::write(&described, other).expect("writable");
-        let spoilt = Recovery::new(&devices, None, Some(1), true).expect("there is a log");
+        let spoilt = Recovery::new(catalogue(), &devices, None, Some(1), true).expect("there is a log");
         let verdict = spoilt.recover(progress).expect("it can be read").verdict;
         assert!(matches!(verdict, CheckVerdict::Failed(_)), "{verdict:?}");
-        let other = Recovery::new(&devices, Some("silo,mvto"), None, true).expect_err("one at a time").0;
+        let other =
+            Recovery::new(catalogue(), &devices, Some("silo,mvto"), None, true).expect_err("one at a time").0;
         assert!(other.contains("one scheme"), "{other}");
-        assert!(Recovery::new(&devices[1..], None, None, true).expect_err("no database").0.contains("first"));
-        let alone = Recovery::new(&devices[..1], None, None, true).expect("described").recover(progress);
+        assert!(
+            Recovery::new(catalogue(), &devices[1..], None, None, true)
+                .expect_err("no database")
+                .0
+                .contains("first")
+        );
+        let alone =
+            Recovery::new(catalogue(), &devices[..1], None, None, true).expect("described").recover(progress);
         assert!(alone.expect_err("a device is missing").0.contains("2 devices"));
         fs::remove_file(&described).expect("its own directory");
-        let refused = Recovery::new(&devices, Some("silo"), None, true).expect_err("no run is described").0;
+        let refused = Recovery::new(catalogue(), &devices, Some("silo"), None, true)
+            .expect_err("no run is described")
+            .0;
         assert!(refused.contains("`--scheme silo`: no run"), "{refused}");
-        let recovery = Recovery::new(&devices, None, Some(2), true).expect("there is a database");
+        let recovery =
+            Recovery::new(catalogue(), &devices, None, Some(2), true).expect("there is a database");
         let recovered = recovery.recover(progress).expect("it can be read");
         assert_eq!((recovered.rows(), recovered.digest), (100, None));
         assert!(recovery.text(&recovered).contains("nothing was kept"), "{}", recovery.text(&recovered));
@@ -288,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_log_that_nobody_asked_for_does_not_stay() {
-        let plan = Plan::new(&request("async", &[])).expect("possible");
+        let plan = Plan::new(catalogue(), &request("async", &[])).expect("possible");
         let logs = plan.logs.clone().expect("logged");
         assert!(measure(&plan, 0).measured.logged.is_some_and(|logged| logged.bytes > 0));
         assert!(!logs.directories[0].exists());

@@ -239,6 +239,7 @@ pub(crate) mod tests {
     use runs::Phase;
 
     use super::*;
+    use crate::registry::tests::catalogue;
     use crate::{Basis, Request};
 
     /// Returns a run of one second with `commits` commits, a quarter as many aborts, and one user abort.
@@ -280,7 +281,7 @@ pub(crate) mod tests {
     fn plan() -> Plan {
         let request =
             Request { schemes: Some("silo,mvto".to_owned()), workers: Some(1), ..Request::new("ycsb") };
-        Plan::new(&request).expect("legal")
+        Plan::new(catalogue(), &request).expect("legal")
     }
 
     fn ratio(results: &Results, subject: usize) -> Option<Spread> {

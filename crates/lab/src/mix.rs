@@ -54,18 +54,20 @@ fn of<W: Workload>(values: &Values, drive: Drive) -> Result<Vec<f64>, SettingErr
 
 #[cfg(test)]
 mod tests {
-    use crate::{Catalogue, Plan, Request};
+    use crate::registry::tests::catalogue;
+    use crate::{Plan, Request};
 
     fn mix(workload: &str, set: &[&str]) -> Vec<f64> {
         let set = set.iter().map(|&pair| pair.to_owned()).collect();
         let schemes = Some("silo".to_owned());
-        let plan = Plan::new(&Request { schemes, set, workers: Some(1), ..Request::new(workload) });
+        let plan =
+            Plan::new(catalogue(), &Request { schemes, set, workers: Some(1), ..Request::new(workload) });
         plan.expect("legal").mix().expect("legal")
     }
 
     #[test]
     fn every_workload_has_one_and_it_adds_up() {
-        for workload in Catalogue.workloads() {
+        for workload in catalogue().workloads() {
             let shares = mix(workload.name, &[]);
             assert_eq!(shares.len(), workload.types.len(), "{}", workload.name);
             assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{}: {shares:?}", workload.name);

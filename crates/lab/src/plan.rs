@@ -12,9 +12,9 @@ use stdx::Rng;
 use sync::workers;
 
 use crate::logs::Logs;
-use crate::registry::{Catalogue, pairs};
+use crate::registry::pairs;
 use crate::traffic::{Arrival, traffic};
-use crate::{Refusal, json, machine, mix, steady};
+use crate::{Catalogue, Refusal, json, machine, mix, steady};
 
 /// The maximum numbers of workers and of clients: far more than a machine needs, and few enough to start.
 const WORKERS_MAX: u64 = 1_024;
@@ -138,18 +138,21 @@ pub struct Subject {
     pub values: Values,
     /// The number of clients of its runs: the requested number, or more if the scheme needs more.
     pub clients: usize,
+    pub(crate) run: runs::Instance,
 }
 
 impl Subject {
     /// Returns the isolation that the scheme promises under these values.
     pub fn isolation(&self) -> Isolation {
-        runs::isolation(self.scheme.name, &self.values)
+        self.run.facts(&self.values).isolation
     }
 }
 
 /// A request that was found possible, with its runs in the order in which they are to be made.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// The catalogue of the schemes.
+    pub(crate) catalogue: Catalogue,
     /// The workload.
     pub workload: &'static WorkloadInfo,
     /// The schemes, in the requested order.
@@ -175,8 +178,8 @@ impl Plan {
     ///
     /// # Errors
     /// Anything unknown, out of range, contradictory, or beyond the available memory.
-    pub fn new(request: &Request) -> Result<Self, Refusal> {
-        let plan = Self::for_any_scheme(request)?;
+    pub fn new(catalogue: Catalogue, request: &Request) -> Result<Self, Refusal> {
+        let plan = Self::for_any_scheme(catalogue, request)?;
         plan.subjects.iter().try_for_each(|subject| plan.suits(subject))?;
         Ok(plan)
     }
@@ -185,31 +188,32 @@ impl Plan {
     ///
     /// # Errors
     /// Those of [`new`](Self::new).
-    pub(crate) fn for_any_scheme(request: &Request) -> Result<Self, Refusal> {
-        let workload = Catalogue.workload(&request.workload)?;
-        let schemes = Catalogue.schemes_of(request.schemes.as_deref())?;
+    pub(crate) fn for_any_scheme(catalogue: Catalogue, request: &Request) -> Result<Self, Refusal> {
+        let workload = catalogue.workload(&request.workload)?;
+        let schemes = catalogue.schemes_of(request.schemes.as_deref())?;
         let given = pairs(&request.set)?;
-        refuse_settings_of_absent_schemes(&schemes, &given)?;
-        let shared = Catalogue.values(workload, None, &given)?;
+        refuse_settings_of_absent_schemes(catalogue, &schemes, &given)?;
+        let shared = catalogue.values(workload, None, &given)?;
         let job = job(request, &shared, runs::terminals(workload.name, &shared))?;
         let drive = Drive { workers: job.workers as u32, clients: job.clients as u32, seed: job.seed };
         let forecast = runs::forecast(workload.name, &shared, drive)?;
         let subject = |scheme: &'static Info| {
-            let values = Catalogue.values(workload, Some(scheme), &given)?;
-            let clients = runs::clients(scheme.name, &values, job.clients);
-            Ok(Subject { scheme, values, clients })
+            let values = catalogue.values(workload, Some(scheme), &given)?;
+            let run = catalogue.listed(scheme.name).run;
+            let clients = run.facts(&values).clients(job.clients);
+            Ok(Subject { scheme, values, clients, run })
         };
         let subjects = schemes.into_iter().map(subject).collect::<Result<Vec<_>, Refusal>>()?;
-        let apart = subjects.iter().any(|Subject { scheme, values, .. }| {
+        let apart = subjects.iter().any(|Subject { scheme, values, run, .. }| {
             let is_asked = scheme.family == Family::MultiVersion && layout(values).has_versions_apart;
-            is_asked || runs::has_versions_apart(scheme.name, values)
+            is_asked || run.facts(values).has_versions_apart
         });
         refuse_beyond_memory(workload, &shared, (&forecast, apart), machine::available_bytes())?;
         let repeat = within("--repeat", request.repeat, 1, REPEAT_MAX)? as usize;
         let order = order(subjects.len(), repeat, request.seed);
         let reserve_bytes = reserve_bytes(&shared, &job, (&forecast, apart), machine::available_bytes())?;
         let (check, logs) = (request.check, Logs::new(request, &shared)?);
-        Ok(Self { workload, subjects, job, repeat, check, forecast, reserve_bytes, logs, order })
+        Ok(Self { catalogue, workload, subjects, job, repeat, check, forecast, reserve_bytes, logs, order })
     }
 
     /// Checks that a scheme can run the plan. Other schemes may be able to if this one is not.
@@ -269,7 +273,7 @@ impl Plan {
     pub(crate) fn spec<'p>(&'p self, subject: &'p Subject) -> Spec<'p> {
         Spec {
             workload: self.workload.name,
-            scheme: subject.scheme.name,
+            scheme: subject.run,
             values: &subject.values,
             job: self.job,
             layout: layout(&subject.values),
@@ -351,9 +355,13 @@ fn nanoseconds(name: &str, seconds: f64) -> Result<u64, Refusal> {
     }
 }
 
-fn refuse_settings_of_absent_schemes(schemes: &[&Info], given: &[(String, String)]) -> Result<(), Refusal> {
+fn refuse_settings_of_absent_schemes(
+    catalogue: Catalogue,
+    schemes: &[&Info],
+    given: &[(String, String)],
+) -> Result<(), Refusal> {
     for (name, _) in given {
-        let owner = Catalogue.owner(name);
+        let owner = catalogue.owner(name);
         if let Some(owner) = owner.filter(|owner| schemes.iter().all(|scheme| scheme.name != *owner)) {
             let says =
                 format!("`{name}` is a setting of {owner}, which is not among the schemes: add {owner}");
@@ -457,18 +465,19 @@ fn order(schemes: usize, rounds: usize, seed: u64) -> Vec<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::tests::catalogue;
 
     fn small() -> Request {
         Request { set: vec!["ycsb.records=1000".to_owned()], ..Request::new("ycsb") }
     }
 
     fn refusal(request: &Request) -> String {
-        Plan::new(request).expect_err("refused").0
+        Plan::new(catalogue(), request).expect_err("refused").0
     }
 
     #[test]
     fn a_standard_request_is_a_plan_with_a_client_a_worker() {
-        let plan = Plan::new(&small()).expect("legal");
+        let plan = Plan::new(catalogue(), &small()).expect("legal");
         assert_eq!(plan.job.clients, plan.job.workers);
         assert_eq!(plan.order.len(), plan.subjects.len());
         assert_eq!(plan.subjects[0].values.int("ycsb.records"), 1_000);
@@ -478,7 +487,8 @@ mod tests {
     fn what_differs_between_two_plans_is_named_with_every_standard_resolved() {
         let with = |pair: &str, workers| {
             let set = [small().set, vec![pair.to_owned()]].concat();
-            Plan::new(&Request { set, workers, schemes: Some("silo".to_owned()), ..small() }).expect("legal")
+            Plan::new(catalogue(), &Request { set, workers, schemes: Some("silo".to_owned()), ..small() })
+                .expect("legal")
         };
         let names = |a: &Plan, b: &Plan| a.differs(b).into_iter().collect::<Vec<String>>();
         let (plain, logged) = (with("ycsb.theta=0.5", Some(1)), with("run.durability=async", Some(1)));
@@ -507,15 +517,15 @@ mod tests {
     #[test]
     fn settings_of_schemes_that_do_not_run_are_refused() {
         let given = [("silo.epoch_ms".to_owned(), "1".to_owned())];
-        let silo = Catalogue.scheme("silo").expect("catalogued");
-        assert!(refuse_settings_of_absent_schemes(&[], &given).is_err());
-        assert!(refuse_settings_of_absent_schemes(&[silo], &given).is_ok());
+        let silo = catalogue().scheme("silo").expect("catalogued");
+        assert!(refuse_settings_of_absent_schemes(catalogue(), &[], &given).is_err());
+        assert!(refuse_settings_of_absent_schemes(catalogue(), &[silo], &given).is_ok());
     }
 
     #[test]
     fn one_worker_schemes_refuse_more() {
-        let info = Info { workers: Admits::One, ..*Catalogue.scheme("silo").expect("catalogued") };
-        let mut job = Plan::new(&Request { workers: Some(1), ..small() }).expect("legal").job;
+        let info = Info { workers: Admits::One, ..*catalogue().scheme("silo").expect("catalogued") };
+        let mut job = Plan::new(catalogue(), &Request { workers: Some(1), ..small() }).expect("legal").job;
         assert!(refuse_for_scheme(&info, &job).is_ok());
         job.clients = 2;
         assert!(refuse_for_scheme(&info, &job).is_err());
@@ -526,7 +536,7 @@ mod tests {
     #[test]
     fn what_a_scheme_s_driver_cannot_do_is_refused_in_its_name() {
         let of = |schemes: &str| Request { schemes: Some(schemes.to_owned()), retry: Retry::Drop, ..small() };
-        assert!(Plan::new(&of("silo")).is_ok());
+        assert!(Plan::new(catalogue(), &of("silo")).is_ok());
         let says = refusal(&of("silo,aria"));
         assert!(says.starts_with("aria: ") && says.contains("`--retry same`"), "{says}");
     }
@@ -537,7 +547,8 @@ mod tests {
         let schemes = Some("silo,aria".to_owned());
         let plan = |clients| {
             let (set, schemes) = (set.clone(), schemes.clone());
-            Plan::new(&Request { set, schemes, workers: Some(2), clients, ..small() }).expect("legal")
+            Plan::new(catalogue(), &Request { set, schemes, workers: Some(2), clients, ..small() })
+                .expect("legal")
         };
         let clients = |plan: &Plan| plan.subjects.iter().map(|subject| subject.clients).collect::<Vec<_>>();
         assert_eq!(clients(&plan(None)), [2, 40]);
@@ -547,8 +558,8 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_what_would() {
-        let workload = Catalogue.workload("ycsb").expect("catalogued");
-        let values = Catalogue.values(workload, None, &[]).expect("legal");
+        let workload = catalogue().workload("ycsb").expect("catalogued");
+        let values = catalogue().values(workload, None, &[]).expect("legal");
         let forecast = Forecast { rows: 1_000_000, row_bytes: 1_000_000_000, ..Forecast::default() };
         let check = |available| refuse_beyond_memory(workload, &values, (&forecast, false), available);
         assert!(check(None).is_ok() && check(Some(2_000_000_000)).is_ok());

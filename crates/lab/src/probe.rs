@@ -37,7 +37,7 @@ pub struct Warning {
 /// Returns the maximum sizes for a machine.
 pub fn rules(machine: &Machine) -> Vec<Rule> {
     let mut rules = vec![workers(machine)];
-    for workload in Catalogue.workloads() {
+    for workload in runs::WORKLOADS {
         rules.extend(scale_in_memory(workload, machine));
         rules.extend(scale_in_cache(workload, machine));
     }
@@ -80,10 +80,10 @@ struct Cost {
 fn cost(workload: &WorkloadInfo) -> Option<Cost> {
     let forecast = |scale: u64| {
         let given = [(workload.scale.to_owned(), scale.to_string())];
-        let values = Catalogue.values(workload, None, &given).ok()?;
+        let values = Catalogue::WITHOUT_SCHEMES.values(workload, None, &given).ok()?;
         runs::forecast(workload.name, &values, Drive { workers: 1, clients: 1, seed: 1 }).ok()
     };
-    let base = Catalogue.values(workload, None, &[]).ok()?.int(workload.scale);
+    let base = Catalogue::WITHOUT_SCHEMES.values(workload, None, &[]).ok()?.int(workload.scale);
     let (one, two) = (forecast(base)?, forecast(2 * base)?);
     let line = |one: u64, two: u64| (one, two.saturating_sub(one) / base.max(1));
     Some(Cost {
@@ -304,6 +304,7 @@ pub fn json(machine: &Machine) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::tests::catalogue;
     use crate::sweep::Recipe;
     use crate::{Plan, Request};
 
@@ -335,12 +336,12 @@ mod tests {
     #[test]
     fn what_is_said_to_fit_is_planned_and_twice_as_much_as_there_is_room_for_is_not() {
         let machine = machine(2, 2);
-        for workload in Catalogue.workloads() {
+        for workload in catalogue().workloads() {
             let rule = scale_in_memory(workload, &machine).expect("something fits");
             let room = machine.memory_available_bytes as f64 * LOADED_SHARE;
             let needed = |scale: u64| {
                 let given = [(workload.scale.to_owned(), scale.to_string())];
-                let values = Catalogue.values(workload, None, &given).expect("legal");
+                let values = catalogue().values(workload, None, &given).expect("legal");
                 let drive = Drive { workers: 1, clients: 1, seed: 1 };
                 needed_bytes(&runs::forecast(workload.name, &values, drive).expect("possible")) as f64
             };
@@ -354,7 +355,8 @@ mod tests {
     #[test]
     fn a_sweep_hears_what_applies_to_it() {
         let text = "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\"]\n[settings]\nworkers = 4\n";
-        let sweep = Sweep::new(Recipe::parse(text).expect("legal"), "").expect("possible");
+        let sweep =
+            Sweep::new(catalogue(), Recipe::parse(catalogue(), text).expect("legal"), "").expect("possible");
         let told = applying(&sweep, &Machine { governor: "powersave".to_owned(), ..machine(4, 4) });
         assert!(told.contains("up to 4 workers, and 3 are advised") && told.contains("powersave"), "{told}");
         assert_eq!(applying(&sweep, &machine(8, 8)), "");
@@ -367,6 +369,6 @@ mod tests {
         assert!(text.contains("- workers: ") && text.contains("- ycsb.records: "), "{text}");
         assert_eq!((&object["kind"], &object["rules"][0]["name"]), (&"probe".into(), &"workers".into()));
         let workers = object["rules"][0]["at_most"].as_u64();
-        assert!(Plan::new(&Request { workers, ..Request::new("ycsb") }).is_ok());
+        assert!(Plan::new(catalogue(), &Request { workers, ..Request::new("ycsb") }).is_ok());
     }
 }

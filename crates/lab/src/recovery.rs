@@ -38,6 +38,7 @@ impl Recovery {
     /// # Errors
     /// Directories without a database, with one that this version cannot read, or with one that is open.
     pub fn new(
+        catalogue: Catalogue,
         directories: &[PathBuf],
         scheme: Option<&str>,
         workers: Option<u64>,
@@ -60,7 +61,7 @@ impl Recovery {
         // and it would not match the log.
         let held = Held::to_read(directories)?;
         let run = match fs::read_to_string(&description) {
-            Ok(text) => Some(Run::new(&description, &text, scheme, check)?),
+            Ok(text) => Some(Run::new(catalogue, (&description, &text), scheme, check)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(nothing(&error)),
         };
@@ -208,7 +209,12 @@ fn tell_end(recovered: &Recovered, lines: &mut Lines) {
 
 impl Run {
     /// Reads the description that a run left beside its log.
-    fn new(path: &Path, text: &str, scheme: Option<&str>, check: bool) -> Result<Self, Refusal> {
+    fn new(
+        catalogue: Catalogue,
+        (path, text): (&Path, &str),
+        scheme: Option<&str>,
+        check: bool,
+    ) -> Result<Self, Refusal> {
         let unknown = |what: &str| {
             let name = path.display();
             Refusal(format!("`{name}`: {what}: give the directory of a log as `contend run --log` left it"))
@@ -216,7 +222,7 @@ impl Run {
         let told: Value = serde_json::from_str(text).map_err(|_| unknown("is no description of a run"))?;
         let word = |key: &str| told[key].as_str().ok_or_else(|| unknown(&format!("has no `{key}`")));
         let number = |key: &str| told[key].as_u64().ok_or_else(|| unknown(&format!("has no `{key}`")));
-        let workload = Catalogue.workload(word("workload")?)?;
+        let workload = catalogue.workload(word("workload")?)?;
         let settings = told["settings"].as_object().ok_or_else(|| unknown("has no `settings`"))?;
         let of_rows = |name: &str| {
             let is_of_workload = workload.settings.iter().any(|setting| setting.name == name);
@@ -234,7 +240,7 @@ impl Run {
             check,
             ..Request::new(workload.name)
         };
-        let plan = Plan::for_any_scheme(&request)?;
+        let plan = Plan::for_any_scheme(catalogue, &request)?;
         if plan.subjects.len() != 1 {
             return Err(Refusal("`--scheme`: give one scheme to recover under".to_owned()));
         }

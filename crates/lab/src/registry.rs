@@ -1,12 +1,14 @@
 //! The names of workloads, schemes and settings. Unknown names are refused with the nearest known name.
 
+use core::fmt;
+
 use engine::entry::Entry;
 use engine::setting::{Range, Setting, Values, nearest};
-use engine::{Admits, Family, Info, levers};
+use engine::{Admits, Family, Info, Scheme, levers};
 use runs::{WORKLOADS, WorkloadInfo};
-use schemes::catalogue;
+use trials::{SteppedEntry, SteppedScheme};
 
-use crate::Refusal;
+use crate::{Refusal, own};
 
 /// The settings that every run has, whatever its workload and scheme.
 pub(crate) const RUN_SETTINGS: &[Setting] = &[
@@ -162,14 +164,90 @@ pub enum SettingOf {
     Scheme(&'static str),
 }
 
-/// The catalogue of all schemes, workloads and settings.
+/// A scheme of a catalogue: its entry, and what runs and trials compile for it.
 #[derive(Clone, Copy, Debug)]
-pub struct Catalogue;
+pub struct Listed {
+    pub(crate) run: runs::Instance,
+    pub(crate) trial: trials::Instance,
+}
+
+impl Listed {
+    /// Returns a scheme, with its entries in the native build and in the stepped one. All that is compiled for the
+    /// scheme is compiled where this function is called.
+    pub const fn of<N: Scheme, S: SteppedScheme>(
+        entry: &'static Entry,
+        stepped: &'static SteppedEntry,
+    ) -> Self {
+        Self { run: runs::Instance::of::<N>(entry), trial: trials::Instance::of::<N, S>(entry, stepped) }
+    }
+
+    /// The scheme's entry.
+    pub fn entry(&self) -> &'static Entry {
+        self.run.entry
+    }
+}
+
+impl From<(runs::Instance, trials::Instance)> for Listed {
+    fn from((run, trial): (runs::Instance, trials::Instance)) -> Self {
+        Self { run, trial }
+    }
+}
+
+/// The catalogue of all schemes, workloads and settings. Its schemes are a value that a program makes once and passes
+/// on.
+#[derive(Clone, Copy)]
+pub struct Catalogue {
+    listed: &'static [Listed],
+    is_extended: bool,
+}
+
+impl fmt::Debug for Catalogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.schemes().map(|entry| entry.info.name)).finish()
+    }
+}
 
 impl Catalogue {
+    /// The catalogue of workloads and of settings that belong to no scheme.
+    pub(crate) const WITHOUT_SCHEMES: Self = Self { listed: &[], is_extended: false };
+
+    /// Makes the catalogue of some schemes, in their order. The list stays in memory until the program ends.
+    pub fn new(listed: impl IntoIterator<Item = impl Into<Listed>>) -> Self {
+        let listed: Vec<Listed> = listed.into_iter().map(Into::into).collect();
+        Self { listed: listed.leak(), is_extended: false }
+    }
+
+    /// Returns the catalogue with further schemes behind its own.
+    ///
+    /// # Errors
+    /// A scheme whose name is taken, or whose types and entries contradict each other. The text says what to change.
+    pub fn with(self, own: &[Listed]) -> Result<Self, Refusal> {
+        let mut all = self;
+        for listed in own {
+            own::judge(all, listed)?;
+            all = Self { is_extended: true, ..Self::new([all.listed, &[*listed]].concat()) };
+        }
+        Ok(all)
+    }
+
+    /// Whether schemes were added whose sources are not those of this project.
+    pub fn is_extended(self) -> bool {
+        self.is_extended
+    }
+
     /// Returns the entries of all schemes.
-    pub fn schemes(self) -> &'static [Entry] {
-        catalogue::ENTRIES
+    pub fn schemes(self) -> impl ExactSizeIterator<Item = &'static Entry> + Clone {
+        self.listed.iter().map(Listed::entry)
+    }
+
+    /// Returns the scheme with this name, which is one of the catalogue.
+    pub(crate) fn listed(self, name: &str) -> &'static Listed {
+        let found = self.listed.iter().find(|listed| listed.entry().info.name == name);
+        found.unwrap_or_else(|| panic!("no scheme `{name}`"))
+    }
+
+    fn infos(self) -> impl Iterator<Item = &'static Info> + Clone {
+        self.schemes().map(|entry| &entry.info)
     }
 
     /// Returns all workloads.
@@ -183,7 +261,7 @@ impl Catalogue {
         let of_workloads = WORKLOADS.iter().flat_map(|workload| {
             workload.settings.iter().map(|setting| (SettingOf::Workload(workload.name), setting))
         });
-        let of_schemes = self.schemes().iter().flat_map(|entry| {
+        let of_schemes = self.schemes().flat_map(|entry| {
             entry.settings.iter().map(|setting| (SettingOf::Scheme(entry.info.name), setting))
         });
         of_run.chain(of_workloads).chain(of_schemes)
@@ -224,9 +302,9 @@ impl Catalogue {
     /// # Errors
     /// An unknown name. The text has the nearest known name.
     pub fn scheme(self, name: &str) -> Result<&'static Info, Refusal> {
-        let names = catalogue::infos().map(|info| info.name);
-        let found = catalogue::entry(name);
-        found.map(|entry| &entry.info).ok_or_else(|| unknown("scheme", "schemes", name, names))
+        let names = self.infos().map(|info| info.name);
+        let found = self.infos().find(|info| info.name == name);
+        found.ok_or_else(|| unknown("scheme", "schemes", name, names))
     }
 
     /// Returns the schemes of a list. The list is names with commas between them, or `all` for every scheme that admits
@@ -235,7 +313,7 @@ impl Catalogue {
     /// # Errors
     /// An unknown name, a name that is given twice, or an empty list.
     pub fn schemes_of(self, list: Option<&str>) -> Result<Vec<&'static Info>, Refusal> {
-        let general = catalogue::infos().filter(|info| info.workers == Admits::Any);
+        let general = self.infos().filter(|info| info.workers == Admits::Any);
         match list {
             None => Ok(general.filter(|info| info.family != Family::Baseline).collect()),
             Some("all") => Ok(general.collect()),
@@ -312,8 +390,13 @@ fn unknown<'n>(kind: &str, list: &str, name: &str, names: impl IntoIterator<Item
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Returns the catalogue of all schemes of this project.
+    pub(crate) fn catalogue() -> Catalogue {
+        Catalogue::new(instances::all())
+    }
 
     fn refusal<T>(result: Result<T, Refusal>) -> String {
         result.err().expect("refused").0
@@ -321,13 +404,13 @@ mod tests {
 
     fn values(workload: &str, given: &[&str]) -> Result<Values, Refusal> {
         let given = pairs(&given.iter().map(|&text| text.to_owned()).collect::<Vec<_>>())?;
-        Catalogue.values(Catalogue.workload(workload)?, Some(Catalogue.scheme("silo")?), &given)
+        catalogue().values(catalogue().workload(workload)?, Some(catalogue().scheme("silo")?), &given)
     }
 
     #[test]
     fn names_of_settings_begin_with_whose_they_are_and_are_unique() {
         let mut seen = std::collections::BTreeSet::new();
-        for (of, setting) in Catalogue.settings() {
+        for (of, setting) in catalogue().settings() {
             let owner = match of {
                 SettingOf::Run => "run",
                 SettingOf::Workload(name) | SettingOf::Scheme(name) => name,
@@ -340,24 +423,24 @@ mod tests {
 
     #[test]
     fn standard_values_are_legal() {
-        for workload in Catalogue.workloads() {
-            for Entry { info: scheme, .. } in Catalogue.schemes() {
-                let standard: Vec<_> = Catalogue
+        for workload in catalogue().workloads() {
+            for Entry { info: scheme, .. } in catalogue().schemes() {
+                let standard: Vec<_> = catalogue()
                     .values(workload, Some(scheme), &[])
                     .expect("no value is given")
                     .iter()
                     .map(|(name, value)| (name.to_owned(), value.to_owned()))
                     .collect();
-                Catalogue.values(workload, Some(scheme), &standard).expect("standard values are in range");
+                catalogue().values(workload, Some(scheme), &standard).expect("standard values are in range");
             }
         }
     }
 
     #[test]
     fn unknown_names_are_refused_with_the_nearest() {
-        assert!(refusal(Catalogue.workload("tpc")).contains("did you mean `tpcc`"));
-        assert!(refusal(Catalogue.scheme("sillo")).contains("did you mean `silo`"));
-        assert!(refusal(Catalogue.scheme("zzzzzz")).contains("contend list schemes"));
+        assert!(refusal(catalogue().workload("tpc")).contains("did you mean `tpcc`"));
+        assert!(refusal(catalogue().scheme("sillo")).contains("did you mean `silo`"));
+        assert!(refusal(catalogue().scheme("zzzzzz")).contains("contend list schemes"));
         assert!(refusal(values("ycsb", &["ycsb.tehta=1"])).contains("did you mean `ycsb.theta`"));
     }
 
@@ -372,10 +455,10 @@ mod tests {
     #[test]
     fn lists_of_schemes_leave_out_what_takes_one_worker_unless_it_is_named() {
         for list in [None, Some("all")] {
-            let schemes = Catalogue.schemes_of(list).expect("legal");
+            let schemes = catalogue().schemes_of(list).expect("legal");
             assert!(!schemes.is_empty() && schemes.iter().all(|info| info.workers == Admits::Any));
         }
-        assert!(refusal(Catalogue.schemes_of(Some("silo,silo"))).contains("twice"));
-        assert!(refusal(Catalogue.schemes_of(Some(""))).contains("unknown scheme"));
+        assert!(refusal(catalogue().schemes_of(Some("silo,silo"))).contains("twice"));
+        assert!(refusal(catalogue().schemes_of(Some(""))).contains("unknown scheme"));
     }
 }

@@ -46,8 +46,8 @@ impl Space {
     /// # Errors
     /// Unknown names, ranges that cannot be read or are illegal, names without a range that have no usual range, names
     /// that are given twice, and no axis at all. The text says what to do.
-    pub fn parse(items: &[String]) -> Result<Self, Refusal> {
-        let axes = items.iter().map(|item| axis(item)).collect::<Result<Vec<_>, _>>()?;
+    pub fn parse(catalogue: Catalogue, items: &[String]) -> Result<Self, Refusal> {
+        let axes = items.iter().map(|item| axis(catalogue, item)).collect::<Result<Vec<_>, _>>()?;
         if axes.is_empty() {
             return Err(Refusal(
                 "`--vary`: name a setting or more, for example `--vary ycsb.theta=0..0.99`".to_owned(),
@@ -137,7 +137,7 @@ impl Space {
     ///
     /// # Errors
     /// Objects that [`json`](Self::json) does not make, or whose names or ranges are illegal in this version.
-    pub fn of_json(value: &Value) -> Result<Self, Refusal> {
+    pub fn of_json(catalogue: Catalogue, value: &Value) -> Result<Self, Refusal> {
         let axes = value.as_array().into_iter().flatten().map(|axis| {
             let name = axis["name"].as_str()?;
             if let Some(words) = axis["choices"].as_array() {
@@ -148,7 +148,7 @@ impl Space {
         });
         let items = axes.collect::<Option<Vec<String>>>();
         let items = items.ok_or_else(|| Refusal("`space`: has an axis without a name or ends".to_owned()))?;
-        Self::parse(&items)
+        Self::parse(catalogue, &items)
     }
 
     /// Returns the point of an object of names and values.
@@ -181,12 +181,12 @@ impl Space {
     }
 }
 
-fn axis(item: &str) -> Result<Axis, Refusal> {
+fn axis(catalogue: Catalogue, item: &str) -> Result<Axis, Refusal> {
     let (name, range) = match item.split_once('=') {
         Some((name, range)) => (name.trim(), range.trim()),
         None => (item.trim(), ""),
     };
-    let setting = if DRIVES.contains(&name) { None } else { Some(Catalogue.setting(name)?) };
+    let setting = if DRIVES.contains(&name) { None } else { Some(catalogue.setting(name)?) };
     let range = if range.is_empty() { explored(name)? } else { range };
     let scale = match range.split_once("..") {
         Some((low, high)) => numbers(name, low, high, setting.map(|setting| setting.range))?,
@@ -251,9 +251,10 @@ fn numbers(name: &str, low: &str, high: &str, range: Option<Range>) -> Result<Sc
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::tests::catalogue;
 
     fn space(items: &[&str]) -> Result<Space, Refusal> {
-        Space::parse(&items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>())
+        Space::parse(catalogue(), &items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>())
     }
 
     fn refusal(items: &[&str]) -> String {
@@ -276,8 +277,8 @@ mod tests {
         assert_eq!(scales[2], &Scale::Linear { low: 0.0, high: 0.99 });
         assert_eq!(scales[3], &Scale::Choice(vec!["same".to_owned(), "drop".to_owned()]));
         assert_eq!(scales[4], &Scale::Log { low: 0.1, high: 100.0 });
-        assert_eq!(Space::of_json(&space.json()).expect("legal"), space);
-        assert_eq!(Space::parse(&space.items()).expect("legal"), space);
+        assert_eq!(Space::of_json(catalogue(), &space.json()).expect("legal"), space);
+        assert_eq!(Space::parse(catalogue(), &space.items()).expect("legal"), space);
     }
 
     #[test]

@@ -115,7 +115,7 @@ fn changed_settings(plan: &Plan) -> Vec<(&'static Setting, String)> {
             .find(|(name, _)| *name == setting.name)
             .map(|(_, value)| value.to_owned())
     };
-    let all = Catalogue.settings().map(|(_, setting)| setting);
+    let all = plan.catalogue.settings().map(|(_, setting)| setting);
     all.filter_map(|setting| Some((setting, value(setting).filter(|value| value != setting.default)?)))
         .collect()
 }
@@ -397,9 +397,9 @@ fn concurrency(plan: &Plan, machine: &Machine) -> String {
 }
 
 /// Returns the list of schemes.
-pub fn schemes() -> String {
+pub fn schemes(catalogue: Catalogue) -> String {
     let mut lines = Lines::default();
-    for Entry { info, .. } in Catalogue.schemes() {
+    for Entry { info, .. } in catalogue.schemes() {
         let Info { name, title, idea, paper, .. } = info;
         let (family, isolation) = (info.family.name(), info.isolation.name());
         let workers = if info.workers == Admits::One { "; one worker only" } else { "" };
@@ -409,10 +409,10 @@ pub fn schemes() -> String {
 }
 
 /// Returns the list of bugs that can be planted in each scheme.
-pub fn plants() -> String {
+pub fn plants(catalogue: Catalogue) -> String {
     let mut lines = Lines::default();
-    for Entry { info, .. } in Catalogue.schemes() {
-        for planted in trials::plants_of(info.name) {
+    for Entry { info, .. } in catalogue.schemes() {
+        for planted in catalogue.listed(info.name).trial.plants() {
             let Plant { name, says } = planted.plant;
             let reason = planted.may_be_missed.map(|reason| format!("\n    may be missed: {reason}"));
             lines.add(format!("{}: {name}\n    {says}{}", info.name, reason.unwrap_or_default()));
@@ -499,7 +499,7 @@ pub fn report_notes(reports: &[Report]) -> String {
 /// Returns the list of workloads.
 pub fn workloads() -> String {
     let mut lines = Lines::default();
-    for info in Catalogue.workloads() {
+    for info in runs::WORKLOADS {
         let types: Vec<&str> = info.types.iter().map(|of| of.name).collect();
         lines.add(format!("{}: {}\n    transactions: {}", info.name, info.idea, types.join(", ")));
     }
@@ -507,9 +507,9 @@ pub fn workloads() -> String {
 }
 
 /// Returns the list of settings.
-pub fn settings() -> String {
+pub fn settings(catalogue: Catalogue) -> String {
     let mut lines = Lines::default();
-    for (_, setting) in Catalogue.settings() {
+    for (_, setting) in catalogue.settings() {
         let Setting { name, default, range, unit, doc, stresses } = setting;
         let space = if unit.is_empty() { "" } else { " " };
         lines.add(format!("{name}={default}{space}{unit}\n    {range}: {doc}\n    stresses {stresses}"));
@@ -638,17 +638,21 @@ mod tests {
 
     use super::*;
     use crate::measure::tests::{failed, record};
+    use crate::registry::tests::catalogue;
     use crate::{Arrival, Request};
 
     fn plan(repeat: u64) -> Plan {
         let set = vec!["ycsb.records=100".to_owned(), "ycsb.theta=0.5".to_owned()];
-        Plan::new(&Request {
-            schemes: Some("silo".to_owned()),
-            workers: Some(1),
-            repeat,
-            set,
-            ..Request::new("ycsb")
-        })
+        Plan::new(
+            catalogue(),
+            &Request {
+                schemes: Some("silo".to_owned()),
+                workers: Some(1),
+                repeat,
+                set,
+                ..Request::new("ycsb")
+            },
+        )
         .expect("legal")
     }
 
@@ -688,7 +692,8 @@ mod tests {
     fn clients_that_a_scheme_needs_beyond_those_asked_for_are_named() {
         let set = vec!["ycsb.records=100".to_owned(), "aria.batch=40".to_owned()];
         let (schemes, workers) = (Some("silo,aria".to_owned()), Some(2));
-        let plan = Plan::new(&Request { schemes, workers, set, ..Request::new("ycsb") }).expect("legal");
+        let plan = Plan::new(catalogue(), &Request { schemes, workers, set, ..Request::new("ycsb") })
+            .expect("legal");
         assert!(header(&plan).contains("2 workers, 2 clients (aria 40); 5 s"), "{}", header(&plan));
         let text = explanation(&plan, &Machine::default());
         assert!(text.contains("Under aria, whose batches need one a place, there are 40 clients."), "{text}");
@@ -707,7 +712,7 @@ mod tests {
             set,
             ..Request::new("ycsb")
         };
-        let plan = Plan::new(&request).expect("legal");
+        let plan = Plan::new(catalogue(), &request).expect("legal");
         let text = header(&plan);
         assert!(text.contains("5 s after a steady state and before 0.5 s"), "{text}");
         assert!(
@@ -740,10 +745,10 @@ mod tests {
             set: vec![set.to_owned()],
             ..Request::new("ycsb")
         };
-        let relaxed = Plan::new(&request("silo.snapshots=on")).expect("legal");
+        let relaxed = Plan::new(catalogue(), &request("silo.snapshots=on")).expect("legal");
         assert!(header(&relaxed).contains(says), "{}", header(&relaxed));
         assert!(explanation(&relaxed, &Machine::default()).contains(says));
-        let standard = Plan::new(&request("silo.epoch_ms=10")).expect("legal");
+        let standard = Plan::new(catalogue(), &request("silo.epoch_ms=10")).expect("legal");
         assert!(!header(&standard).contains("isolation"));
     }
 
@@ -783,7 +788,7 @@ mod tests {
             retry,
             ..Request::new("ycsb")
         };
-        let plan = Plan::new(&request(Retry::Same)).expect("legal");
+        let plan = Plan::new(catalogue(), &request(Retry::Same)).expect("legal");
         let mut starved = record(1, 0, 600);
         starved.measured.cpu_share = 0.5;
         let made = Results { records: vec![record(0, 0, 1_000), starved] };
@@ -793,7 +798,7 @@ mod tests {
         let says = notes(&plan, &made, &machine);
         assert!(says.contains("ratio: of mvto by commits a second of processor time"), "{says}");
         // A client that pauses after aborts does not commit more if it gets more processor time.
-        let pausing = Plan::new(&request(Retry::Backoff)).expect("legal");
+        let pausing = Plan::new(catalogue(), &request(Retry::Backoff)).expect("legal");
         let table = results(&pausing, &made, &machine);
         assert!(table.contains("0.60          0.60"), "{table}");
         let says = notes(&pausing, &made, &machine);

@@ -179,12 +179,13 @@ pub(crate) fn told(traffic: &Traffic) -> Option<String> {
 mod tests {
     use super::*;
     use crate::Plan;
+    use crate::registry::tests::catalogue;
 
     fn plan(change: impl FnOnce(&mut Request)) -> Result<Plan, Refusal> {
         let mut request = Request { set: vec!["ycsb.records=100".to_owned()], ..Request::new("ycsb") };
         request.schemes = Some("silo".to_owned());
         change(&mut request);
-        Plan::new(&request)
+        Plan::new(catalogue(), &request)
     }
 
     fn refusal(change: impl FnOnce(&mut Request)) -> String {
@@ -239,12 +240,13 @@ mod tests {
             let set = set.iter().map(|&setting| setting.to_owned()).collect();
             Request { schemes: Some("silo".to_owned()), workers: Some(1), set, ..Request::new("tpcc") }
         };
-        let plan = Plan::new(&request(&["tpcc.warehouses=3"])).expect("legal");
+        let plan = Plan::new(catalogue(), &request(&["tpcc.warehouses=3"])).expect("legal");
         assert_eq!((plan.job.clients, plan.job.traffic.is_paced), (30, true));
-        let other = Plan::new(&Request { clients: Some(4), ..request(&[]) }).expect_err("refused").0;
+        let other =
+            Plan::new(catalogue(), &Request { clients: Some(4), ..request(&[]) }).expect_err("refused").0;
         assert!(other.contains("leave out `--clients`"), "{other}");
         let open = Request { arrivals: Arrival::Poisson, rate: Some(1.0), ..request(&[]) };
-        assert!(Plan::new(&open).expect_err("refused").0.contains("`--arrivals`"));
+        assert!(Plan::new(catalogue(), &open).expect_err("refused").0.contains("`--arrivals`"));
     }
 
     #[test]

@@ -3,16 +3,22 @@
 
 use std::collections::BTreeSet;
 
+use lab::Catalogue;
 use lab::reproduce::{Experiment, Rule, find, recipe};
 use lab::sweep::{Recipe, Sweep, Unit};
 
 /// The eight schemes of the study, by their names in this project: the study's MVCC is `mvto`.
 const SCHEMES: [&str; 8] = ["dl_detect", "hstore", "mvto", "no_wait", "occ", "silo", "tictoc", "wait_die"];
 
+/// Returns the catalogue of all schemes.
+fn catalogue() -> Catalogue {
+    Catalogue::new(instances::all())
+}
+
 fn sweeps(experiment: &Experiment) -> Vec<Sweep> {
     let sweep = |name: &String| {
-        let recipe = Recipe::parse(recipe(name).expect("it comes along")).expect("legal");
-        Sweep::new(recipe, "a build").expect("possible")
+        let recipe = Recipe::parse(catalogue(), recipe(name).expect("it comes along")).expect("legal");
+        Sweep::new(catalogue(), recipe, "a build").expect("possible")
     };
     experiment.recipes.iter().map(sweep).collect()
 }

@@ -1,7 +1,13 @@
 //! Rules that all recipes of experiments from the literature keep.
 
+use lab::Catalogue;
 use lab::reproduce::{all, recipe};
 use lab::sweep::{Recipe, Sweep};
+
+/// Returns the catalogue of all schemes.
+fn catalogue() -> Catalogue {
+    Catalogue::new(instances::all())
+}
 
 /// Published engines do not limit the number of clients that begin, and no client waits for a request that is aborted
 /// again and again. So a document's claims about many clients are tested without either mechanism.
@@ -10,8 +16,8 @@ fn all_clients_begin_where_workers_have_several() {
     let mut seen = 0;
     for experiment in all() {
         for name in &experiment.recipes {
-            let parsed = Recipe::parse(recipe(name).expect("it comes along")).expect("legal");
-            for unit in &Sweep::new(parsed, "a build").expect("possible").units {
+            let parsed = Recipe::parse(catalogue(), recipe(name).expect("it comes along")).expect("legal");
+            for unit in &Sweep::new(catalogue(), parsed, "a build").expect("possible").units {
                 let request = &unit.request;
                 if request.clients > request.workers {
                     for setting in ["run.admission=open", "run.turn_after=0"] {

@@ -1,12 +1,13 @@
-//! Operations on a scheme and a workload whose types are known.
+//! Instances: the operations on a scheme, compiled for its type, as a value. Lists of schemes are made of instances, so
+//! that nothing above this crate needs a scheme's type.
 
 use core::any::Any;
 use core::marker::PhantomData;
 
 use engine::driver::{self, Control, Driver, Job};
+use engine::entry::Entry;
 use engine::setting::{SettingError, Values};
-use engine::{Database, Drive, Env, Forecast, Isolation, Procedures, Program, Schema, Scheme, Workload};
-use schemes::catalogue;
+use engine::{Database, Drive, Env, Facts, Forecast, Procedures, Program, Schema, Scheme, Workload};
 use sync::{clock, workers};
 
 use crate::erased::{AnyWorkload, Erased};
@@ -15,28 +16,50 @@ use crate::recovery::{self, Held, Progress, Recovered};
 use crate::workload::{self, Visit};
 use crate::{CheckVerdict, Measured, Monitor, RunError, Spec, Step};
 
+/// A scheme as runs need it: its entry, and the operations that are compiled for its type. A function of an instance is
+/// called once a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Instance {
+    /// The scheme's entry.
+    pub entry: &'static Entry,
+    /// The facts that the scheme's type tells. A list compares them with `entry`.
+    pub told: Entry,
+    facts: fn(&Values) -> Facts,
+    admit: fn(&Spec<'_>) -> Result<(), SettingError>,
+    measure: fn(&Spec<'_>, &Monitor, &Declared) -> Result<Measured, RunError>,
+    recover: fn(&Spec<'_>, &Declared, &Held, usize, &Progress) -> Result<Recovered, RunError>,
+}
+
+impl Instance {
+    /// Returns the instance of a scheme with its entry.
+    pub const fn of<S: Scheme>(entry: &'static Entry) -> Self {
+        Self {
+            entry,
+            told: Entry::of::<S>(),
+            facts: S::facts,
+            admit: admit_under::<S>,
+            measure: measure_under::<S>,
+            recover: recover_under::<S>,
+        }
+    }
+
+    /// The scheme's name.
+    pub fn name(&self) -> &'static str {
+        self.entry.info.name
+    }
+
+    /// Returns the facts about the scheme that depend on its settings.
+    pub fn facts(&self, values: &Values) -> Facts {
+        (self.facts)(values)
+    }
+}
+
 /// Returns the forecast of a run: what its settings stress, and how much they load.
 ///
 /// # Errors
 /// The settings of the workload contradict each other.
 pub fn forecast(workload: &str, values: &Values, drive: Drive) -> Result<Forecast, SettingError> {
     workload::with(workload, values, ForecastOf { values, drive })
-}
-
-/// Returns the isolation that a scheme promises under its settings.
-pub fn isolation(scheme: &str, values: &Values) -> Isolation {
-    let isolation = catalogue::with(scheme, IsolationUnder(values));
-    isolation.unwrap_or_else(|| panic!("no scheme `{scheme}`"))
-}
-
-/// Whether a scheme under its settings stores no version of a record in the record itself, even where other schemes do.
-pub fn has_versions_apart(scheme: &str, values: &Values) -> bool {
-    with_scheme(scheme, VersionsApart(values))
-}
-
-/// Whether a scheme locks records when they are accessed, with different locks for reads and for writes.
-pub fn upgrades(scheme: &str) -> bool {
-    with_scheme(scheme, Upgrades)
 }
 
 /// Returns the number of clients if the settings make them terminals, which wait as the workload says.
@@ -50,12 +73,7 @@ pub fn terminals(workload: &str, values: &Values) -> Option<u64> {
 /// The settings of the workload or of the scheme contradict each other, or the scheme's driver cannot do what is asked.
 pub fn admit(spec: &Spec<'_>) -> Result<(), SettingError> {
     forecast(spec.workload, spec.values, spec.drive())?;
-    with_scheme(spec.scheme, Admit(spec))
-}
-
-/// Returns the number of clients of a run under the scheme, which may need more clients than are `asked` for.
-pub fn clients(scheme: &str, values: &Values, asked: usize) -> usize {
-    with_scheme(scheme, Clients { values, asked })
+    (spec.scheme.admit)(spec)
 }
 
 /// Loads the database, runs the workload, and checks the result.
@@ -64,8 +82,7 @@ pub fn clients(scheme: &str, values: &Values, asked: usize) -> usize {
 /// Those of [`admit`], and those of the devices of the log, if the run has one.
 pub fn run(spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, RunError> {
     let spec = &spec.with_clients();
-    let declared = declare(spec)?;
-    with_scheme(spec.scheme, Measure { spec, monitor, declared })
+    (spec.scheme.measure)(spec, monitor, &declare(spec)?)
 }
 
 /// Recovers the log of a run of the same workload with this many workers, and checks the rows. The directories are not
@@ -80,14 +97,13 @@ pub fn recover(
     progress: &Progress,
 ) -> Result<Recovered, RunError> {
     let spec = &spec.with_clients();
-    let declared = declare(spec)?;
-    with_scheme(spec.scheme, Recover { spec, held, workers, progress, declared })
+    (spec.scheme.recover)(spec, &declare(spec)?, held, workers, progress)
 }
 
 impl Spec<'_> {
     /// The specification with the number of clients that the scheme needs, which may be more than were asked for.
     fn with_clients(&self) -> Self {
-        let clients = clients(self.scheme, self.values, self.job.clients);
+        let clients = self.scheme.facts(self.values).clients(self.job.clients);
         Self { job: Job { clients, ..self.job }, ..*self }
     }
 
@@ -105,10 +121,6 @@ impl Spec<'_> {
 /// Returns the number of workers that load and check: all cores, however many workers the run has.
 pub(crate) fn helpers() -> usize {
     workers::cores()
-}
-
-fn with_scheme<V: catalogue::Visit>(name: &str, visitor: V) -> V::Out {
-    catalogue::with(name, visitor).unwrap_or_else(|| panic!("no scheme `{name}`"))
 }
 
 struct ForecastOf<'s> {
@@ -134,60 +146,12 @@ impl Visit for TerminalsOf<'_> {
     }
 }
 
-struct IsolationUnder<'s>(&'s Values);
-
-impl catalogue::Visit for IsolationUnder<'_> {
-    type Out = Isolation;
-
-    fn visit<S: Scheme>(self) -> Isolation {
-        S::facts(self.0).isolation
+/// Checks whether a run under the scheme would be refused: see [`admit`].
+fn admit_under<S: Scheme>(spec: &Spec<'_>) -> Result<(), SettingError> {
+    if let Some(says) = S::Driver::refuses(&spec.job) {
+        return Err(SettingError(format!("{}: {says}", spec.scheme.name())));
     }
-}
-
-struct VersionsApart<'s>(&'s Values);
-
-impl catalogue::Visit for VersionsApart<'_> {
-    type Out = bool;
-
-    fn visit<S: Scheme>(self) -> bool {
-        S::facts(self.0).has_versions_apart
-    }
-}
-
-struct Upgrades;
-
-impl catalogue::Visit for Upgrades {
-    type Out = bool;
-
-    fn visit<S: Scheme>(self) -> bool {
-        S::UPGRADES
-    }
-}
-
-struct Admit<'s>(&'s Spec<'s>);
-
-impl catalogue::Visit for Admit<'_> {
-    type Out = Result<(), SettingError>;
-
-    fn visit<S: Scheme>(self) -> Self::Out {
-        if let Some(says) = S::Driver::refuses(&self.0.job) {
-            return Err(SettingError(format!("{}: {says}", self.0.scheme)));
-        }
-        S::new(self.0.values, self.0.env::<S>()).map(drop)
-    }
-}
-
-struct Clients<'s> {
-    values: &'s Values,
-    asked: usize,
-}
-
-impl catalogue::Visit for Clients<'_> {
-    type Out = usize;
-
-    fn visit<S: Scheme>(self) -> usize {
-        S::facts(self.values).clients(self.asked)
-    }
+    S::new(spec.values, spec.env::<S>()).map(drop)
 }
 
 /// A workload and the schema that it has declared.
@@ -236,83 +200,70 @@ impl<'w, S: Scheme> Visit for Compile<'w, S> {
 }
 
 /// The work of a run, compiled once for each scheme.
-struct Measure<'s> {
-    spec: &'s Spec<'s>,
-    monitor: &'s Monitor,
-    declared: Declared,
-}
-
-impl catalogue::Visit for Measure<'_> {
-    type Out = Result<Measured, RunError>;
-
-    fn visit<S: Scheme>(self) -> Self::Out {
-        let Self { spec, monitor, declared } = self;
-        let db = declared.open::<S>(spec)?;
-        let workload = &*declared.workload;
-        let compile = Compile { workload: workload.as_any(), scheme: PhantomData };
-        let program = workload::with(spec.workload, spec.values, compile);
-        monitor.enter(Step::Load);
-        let slots = spec.env::<S>().slots + helpers();
-        let log = spec.logging.as_ref().map(|logging| RunLog::begin(logging, &db, slots)).transpose()?;
-        let (log, load_ns) = timed(|| {
-            db.load_rows(helpers(), &|share, rows| workload.load(share, rows));
-            let Some((mut log, logging)) = log.zip(spec.logging.as_ref()) else { return Ok(None) };
-            log.load(workload, helpers(), logging).map(|()| Some(log))
-        });
-        let log = log?;
-        let memory_loaded = db.memory();
-        db.reserve(spec.reserve_bytes, helpers());
-        monitor.enter(Step::Run);
-        let control: &Control = &monitor.control;
-        let logs = Logs { db: &db, log: log.as_ref(), control };
-        let outcome = driver::drive(&db, &*program, &spec.job, control, &logs);
-        let logged = log.map(|log| log.end(&db)).transpose()?;
-        monitor.enter(Step::Check);
-        let (verdict, check_ns) = timed(|| {
-            if !spec.check {
-                return CheckVerdict::Skipped;
-            }
-            workload.check(outcome.ledgers, &|see| see(&db.quiesced()))
-        });
-        Ok(Measured {
-            types: outcome.types,
-            arrived: outcome.arrived,
-            turns: outcome.turns,
-            series: outcome.series,
-            phase_ticks: outcome.phase_ticks,
-            load_ns,
-            measured_ns: outcome.measured_ns,
-            check_ns,
-            cpu_share: outcome.cpu_share,
-            is_interrupted: control.is_interrupted(),
-            verdict,
-            memory_loaded,
-            memory: db.memory(),
-            logged,
-        })
-    }
-}
-
-struct Recover<'s> {
-    spec: &'s Spec<'s>,
-    held: &'s Held,
-    workers: usize,
-    progress: &'s Progress,
-    declared: Declared,
-}
-
-impl catalogue::Visit for Recover<'_> {
-    type Out = Result<Recovered, RunError>;
-
-    fn visit<S: Scheme>(self) -> Self::Out {
-        let Self { spec, held, workers, progress, declared } = self;
-        let db = declared.open::<S>(spec)?;
-        let mut recovered = recovery::into(&db, held, workers, progress)?;
-        if spec.check {
-            recovered.verdict = declared.workload.check_state(&|see| see(&db.quiesced()));
+fn measure_under<S: Scheme>(
+    spec: &Spec<'_>,
+    monitor: &Monitor,
+    declared: &Declared,
+) -> Result<Measured, RunError> {
+    let db = declared.open::<S>(spec)?;
+    let workload = &*declared.workload;
+    let compile = Compile { workload: workload.as_any(), scheme: PhantomData };
+    let program = workload::with(spec.workload, spec.values, compile);
+    monitor.enter(Step::Load);
+    let slots = spec.env::<S>().slots + helpers();
+    let log = spec.logging.as_ref().map(|logging| RunLog::begin(logging, &db, slots)).transpose()?;
+    let (log, load_ns) = timed(|| {
+        db.load_rows(helpers(), &|share, rows| workload.load(share, rows));
+        let Some((mut log, logging)) = log.zip(spec.logging.as_ref()) else { return Ok(None) };
+        log.load(workload, helpers(), logging).map(|()| Some(log))
+    });
+    let log = log?;
+    let memory_loaded = db.memory();
+    db.reserve(spec.reserve_bytes, helpers());
+    monitor.enter(Step::Run);
+    let control: &Control = &monitor.control;
+    let logs = Logs { db: &db, log: log.as_ref(), control };
+    let outcome = driver::drive(&db, &*program, &spec.job, control, &logs);
+    let logged = log.map(|log| log.end(&db)).transpose()?;
+    monitor.enter(Step::Check);
+    let (verdict, check_ns) = timed(|| {
+        if !spec.check {
+            return CheckVerdict::Skipped;
         }
-        Ok(recovered)
+        workload.check(outcome.ledgers, &|see| see(&db.quiesced()))
+    });
+    Ok(Measured {
+        types: outcome.types,
+        arrived: outcome.arrived,
+        turns: outcome.turns,
+        series: outcome.series,
+        phase_ticks: outcome.phase_ticks,
+        load_ns,
+        measured_ns: outcome.measured_ns,
+        check_ns,
+        cpu_share: outcome.cpu_share,
+        is_interrupted: control.is_interrupted(),
+        verdict,
+        memory_loaded,
+        memory: db.memory(),
+        logged,
+    })
+}
+
+/// The work of a recovery, compiled once for each scheme.
+fn recover_under<S: Scheme>(
+    spec: &Spec<'_>,
+    declared: &Declared,
+    held: &Held,
+    workers: usize,
+    progress: &Progress,
+) -> Result<Recovered, RunError> {
+    let db = declared.open::<S>(spec)?;
+    let mut recovered = recovery::into(&db, held, workers, progress)?;
+    if spec.check {
+        recovered.verdict = declared.workload.check_state(&|see| see(&db.quiesced()));
     }
+    Ok(recovered)
 }
 
 /// Returns the result of `work`, and the nanoseconds that it took.

@@ -1,5 +1,5 @@
-//! The one crate that instantiates schemes over workloads. Names become types here, once for each run, so that the loop
-//! inside holds no `dyn`.
+//! Runs of schemes on workloads. An [`Instance`] has the operations of a scheme compiled for its type, and a workload's
+//! name becomes a type here, once for each run, so that the loop inside holds no `dyn`.
 #![forbid(unsafe_code)]
 
 mod erased;
@@ -17,9 +17,7 @@ use sync::atomic::{AtomicU32, Ordering};
 
 pub use durability::{Durability, Torn};
 pub use engine::Phase;
-pub use instance::{
-    admit, clients, forecast, has_versions_apart, isolation, recover, run, terminals, upgrades,
-};
+pub use instance::{Instance, admit, forecast, recover, run, terminals};
 pub use log::{Logged, Logging};
 pub use recovery::{Held, Progress, Recovered, verify};
 pub use storage::{Layout, TableMemory};
@@ -30,8 +28,8 @@ pub use workload::{WORKLOADS, WorkloadInfo};
 pub struct Spec<'s> {
     /// The workload's name.
     pub workload: &'s str,
-    /// The scheme's name.
-    pub scheme: &'s str,
+    /// The scheme.
+    pub scheme: Instance,
     /// The settings of the workload and of the scheme.
     pub values: &'s Values,
     /// The way in which the run is driven.

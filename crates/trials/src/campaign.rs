@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use checker::{Answer, Checker, HistoryVerdict, Level, Phenomenon};
+use engine::setting::SettingError;
 use sim::Schedule;
 use stdx::history::History;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -10,11 +11,11 @@ use sync::{Arc, Latched, clock, workers};
 use workloads::mix;
 
 use crate::case::{Case, Subject};
-use crate::scripts::{self, Played};
+use crate::scripts::Played;
 use crate::searches::{Program, SEARCHES};
-use crate::trial::{Trial, Tried, native};
+use crate::trial::{Trial, Tried};
 use crate::watch::{Patience, Stuck, Watched, watched};
-use crate::{Explored, Plant};
+use crate::{Explored, Instance, Plant};
 
 /// The most violations that are reported for each kind of trial. One violation shows that there is a defect, and a few
 /// show what they have in common. A planted bug is known, and needs one violation only.
@@ -165,7 +166,7 @@ impl Report {
 /// The trials of one scheme under given settings.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    scheme: &'static str,
+    scheme: Instance,
     given: Vec<(String, String)>,
     promise: Level,
     plant: Option<&'static Plant>,
@@ -284,18 +285,13 @@ const ROUNDS: [(u64, u64, usize, u64); 5] =
     [(8, 2, 8, 2_000), (100, 2, 8, 4_000), (16, 1, 4, 4_000), (2_000, 4, 16, 4_000), (4, 1, 2, 4_000)];
 
 impl Campaign {
-    /// Returns a campaign against the scheme of this name, under settings of the scheme and of the engine; `None` if
-    /// there is no such scheme.
+    /// Returns a campaign against a scheme, under settings of the scheme and of the engine.
     ///
     /// # Errors
     /// The settings are refused.
-    pub fn new(
-        scheme: &str,
-        given: &[(String, String)],
-    ) -> Option<Result<Self, engine::setting::SettingError>> {
-        let info = schemes::catalogue::entry(scheme).map(|entry| &entry.info)?;
-        let promise = native::promise_of(scheme, given)?;
-        Some(promise.map(|promise| Self { scheme: info.name, given: given.to_vec(), promise, plant: None }))
+    pub fn new(scheme: Instance, given: &[(String, String)]) -> Result<Self, SettingError> {
+        let promise = (scheme.native.promise)(given)?;
+        Ok(Self { scheme, given: given.to_vec(), promise, plant: None })
     }
 
     /// Returns the campaign with a bug planted, which only explored trials can show.
@@ -306,7 +302,7 @@ impl Campaign {
 
     /// The scheme's name.
     pub fn scheme(&self) -> &'static str {
-        self.scheme
+        self.scheme.name()
     }
 
     /// Returns the level that the scheme promises.
@@ -356,7 +352,7 @@ impl Campaign {
             seen.add(&part);
         }
         Report {
-            scheme: self.scheme,
+            scheme: self.scheme.name(),
             promise: self.promise,
             scripts: scripts.count,
             searches,
@@ -376,7 +372,7 @@ impl Campaign {
         let (scheme, given, played) = (self.scheme, self.given.clone(), Arc::new(Latched::default()));
         let theirs = Arc::clone(&played);
         let ended = watched(Patience::default(), move |progress| {
-            scripts::play(scheme, &given, progress, &theirs);
+            (scheme.native.play)(scheme.native.entry, &given, progress, &theirs);
         });
         let mut played = core::mem::take(&mut *played.lock());
         match ended {
@@ -518,12 +514,11 @@ impl Campaign {
         let own = |name: &str, value: u64| (name.to_owned(), value.to_string());
         let mut given = vec![own("mix.keys", keys), own("mix.homes", homes)];
         given.extend_from_slice(&self.given);
-        let (scheme, workers) = (self.scheme, if native::admits_one(self.scheme) { 1 } else { 2 });
+        let (scheme, workers) = (self.scheme, if self.scheme.admits_one() { 1 } else { 2 });
         watched(Patience::default(), move |progress| {
             let clients = clients.max(workers);
-            let trial = Trial { scheme, given: &given, workers, clients, requests, seed };
-            let tried = native::run(trial, None, Arc::clone(progress));
-            tried.expect("a known scheme").expect("legal settings")
+            let trial = Trial { given: &given, workers, clients, requests, seed };
+            (scheme.native.run)(trial, None, Arc::clone(progress)).expect("legal settings")
         })
     }
 }

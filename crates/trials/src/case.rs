@@ -3,17 +3,16 @@
 use core::fmt;
 
 use checker::{Answer, Checker, HistoryVerdict};
-use schemes_sim::catalogue;
 use sim::{Cause, Explorer, Schedule, Search, Strategy, shrink};
 use stdx::Rng;
 use stdx::history::History;
 use sync::Arc;
 use sync_sim::hook;
 
-use crate::Plant;
 use crate::searches::Program;
-use crate::trial::{Trial, Tried, stepped};
+use crate::trial::{Trial, Tried};
 use crate::watch::{Progress, Stuck};
+use crate::{Instance, Plant};
 
 /// The approximate number of choices in the schedule of a trial.
 const CHOICES: u64 = 600;
@@ -57,8 +56,8 @@ impl fmt::Display for Subject {
 /// A small trial with its schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'c> {
-    /// The scheme's name.
-    pub scheme: &'c str,
+    /// The scheme.
+    pub scheme: Instance,
     /// Settings of the scheme and of the engine that are not the standard ones.
     pub given: &'c [(String, String)],
     /// The subject of the trial.
@@ -199,11 +198,6 @@ impl Shape {
     }
 }
 
-/// Returns the names of a scheme's settings.
-fn settings_of(scheme: &str) -> impl Iterator<Item = &'static str> {
-    catalogue::entry(scheme).into_iter().flat_map(|entry| entry.settings).map(|setting| setting.name)
-}
-
 impl Case<'_> {
     /// Runs the trial and judges it. The settings must be legal.
     pub fn explore(self) -> Explored {
@@ -254,7 +248,8 @@ impl Case<'_> {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut given: Vec<_> = settings.iter().map(own).collect();
         let mut give = |last: &str, value: &str| {
-            let setting = settings_of(self.scheme).find(|name| name.split('.').next_back() == Some(last));
+            let mut own = self.scheme.stepped.entry.settings.iter().map(|setting| setting.name);
+            let setting = own.find(|name| name.split('.').next_back() == Some(last));
             if let Some(setting) =
                 setting.filter(|setting| self.given.iter().all(|(name, _)| name != setting))
             {
@@ -268,8 +263,8 @@ impl Case<'_> {
             give("period_us", "200");
         }
         given.extend_from_slice(self.given);
-        let trial = Trial { scheme: self.scheme, given: &given, workers, clients: workers, requests, seed };
-        stepped::run(trial, acts, progress).expect("a known scheme").expect("legal settings")
+        let trial = Trial { given: &given, workers, clients: workers, requests, seed };
+        (self.scheme.stepped.run)(trial, acts, progress).expect("legal settings")
     }
 
     /// Returns a simpler schedule, with fewer preemptions, for a trial that is a violation and still is one under it.

@@ -12,6 +12,8 @@
 //!
 //! The *scripts* of [`proof`] come first: they play the anomalies of the literature step by step.
 //!
+//! An [`Instance`] has the trials of a scheme compiled for its types.
+//!
 //! A [`Campaign`] runs as many trials of both kinds as its budget allows, and reports the anomalies of the scheme.
 //! There should be none that the scheme's promise forbids, and enough of those that the promise permits to show that
 //! the trials are not blind. [Planted bugs](sync_sim::plant), which explored trials have to find, show this once more.
@@ -19,7 +21,7 @@
 
 mod campaign;
 mod case;
-mod plants;
+mod instance;
 mod scripts;
 mod searches;
 mod trial;
@@ -28,7 +30,7 @@ mod watch;
 pub use campaign::{Budget, Campaign, Limit, Monitor, Replay, Report, Step, Violation, name_of};
 pub use case::{Case, Explored, Subject};
 pub use checker::{Form, Notation, export};
-pub use plants::{Plant, Planted, find as find_plant, of_scheme as plants_of};
+pub use instance::{Instance, Native, Plant, Planted, Stepped, SteppedEntry, SteppedScheme};
 pub use searches::{Program, SEARCHES};
 pub use sim::Schedule;
 pub use watch::{Patience, Progress, Stuck, Watched, watched};

@@ -1,9 +1,9 @@
 //! Scripts: the anomalies of the literature, played on a scheme.
 
+use engine::entry::Entry;
 use engine::setting::Values;
 use engine::{Scheme, levers};
 use proof::script::{self, SCRIPTS, Script, Subject};
-use schemes::catalogue::{self, Visit};
 use sync::Latched;
 
 use crate::watch::{Progress, Stuck};
@@ -32,47 +32,37 @@ impl Played {
     }
 }
 
-struct Play<'p> {
-    given: &'p [(String, String)],
-    progress: &'p Progress,
-    played: &'p Latched<Played>,
-}
-
-impl Visit for Play<'_> {
-    type Out = ();
-
-    fn visit<S: Scheme>(self) {
-        // Levers do not apply to scripts: a script itself says what is read before it is written, and its rows have one
-        // column group.
-        let own: Vec<_> = self.given.iter().filter(|(name, _)| !levers::is_lever(name)).cloned().collect();
-        let values = Values::new(S::SETTINGS, &own).expect("legal settings");
-        let entry = catalogue::entry(S::INFO.name).filter(|_| own.is_empty());
-        let outcomes = entry.map_or(&[][..], |entry| entry.outcomes);
-        let subject = Subject { scheme: S::INFO.name, level: S::facts(&values).isolation, outcomes };
-        let mut stuck = 0;
-        for (name, text) in SCRIPTS {
-            let script = Script::parse(name, text).expect("the scripts that come along are well-formed");
-            let outcome = script::play::<S>(&script, &values).expect("settings that agree");
-            let verdict = script::judge(&script, &outcome, subject);
-            let mut played = self.played.lock();
-            played.count += 1;
-            if !verdict.wrong.is_empty() {
-                played.wrong.push((name, verdict.to_string()));
-            }
-            self.progress.ended();
-            if outcome.is_stuck {
-                played.stuck = Some(Stuck::Deadlock);
-                stuck += 1;
-                if stuck == STUCK_MAX {
-                    return;
-                }
+/// Plays all scripts on a scheme under settings of the scheme; settings of the engine make no difference to scripts.
+/// The results so far are in `played`.
+pub(crate) fn play<S: Scheme>(
+    entry: &Entry,
+    given: &[(String, String)],
+    progress: &Progress,
+    played: &Latched<Played>,
+) {
+    // Levers do not apply to scripts: a script itself says what is read before it is written, and its rows have one
+    // column group.
+    let own: Vec<_> = given.iter().filter(|(name, _)| !levers::is_lever(name)).cloned().collect();
+    let values = Values::new(S::SETTINGS, &own).expect("legal settings");
+    let outcomes = if own.is_empty() { entry.outcomes } else { &[] };
+    let subject = Subject { scheme: S::INFO.name, level: S::facts(&values).isolation, outcomes };
+    let mut stuck = 0;
+    for (name, text) in SCRIPTS {
+        let script = Script::parse(name, text).expect("the scripts that come along are well-formed");
+        let outcome = script::play::<S>(&script, &values).expect("settings that agree");
+        let verdict = script::judge(&script, &outcome, subject);
+        let mut played = played.lock();
+        played.count += 1;
+        if !verdict.wrong.is_empty() {
+            played.wrong.push((name, verdict.to_string()));
+        }
+        progress.ended();
+        if outcome.is_stuck {
+            played.stuck = Some(Stuck::Deadlock);
+            stuck += 1;
+            if stuck == STUCK_MAX {
+                return;
             }
         }
     }
-}
-
-/// Plays all scripts on a scheme under settings of the scheme; settings of the engine make no difference to scripts.
-/// The results so far are in `played`.
-pub(crate) fn play(scheme: &str, given: &[(String, String)], progress: &Progress, played: &Latched<Played>) {
-    catalogue::with(scheme, Play { given, progress, played }).expect("a known scheme");
 }

@@ -9,8 +9,6 @@ use crate::watch::Progress;
 /// The parameters of a trial.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial<'t> {
-    /// The scheme's name.
-    pub(crate) scheme: &'t str,
     /// Settings of the scheme, of the mix and of the engine that are not the standard ones.
     pub(crate) given: &'t [(String, String)],
     /// Threads that execute.
@@ -51,7 +49,7 @@ impl Tried {
 
 /// Defines trials over one build of the engine.
 macro_rules! trial {
-    ($engine:ident, $schemes:ident, $workloads:ident) => {
+    ($engine:ident, $workloads:ident) => {
         use stdx::Rng;
         use $engine::driver::{self, Control, Job, Limit};
         use $engine::setting::{SettingError, Values};
@@ -59,7 +57,6 @@ macro_rules! trial {
             Abort, ClientId, Database, Drive, Env, Forecast, Homes, Isolation, Layout, Loader, Quiesced,
             Records, Schema, Scheme, Share, Transaction, TxnType, Violation, Workload, levers,
         };
-        use $schemes::catalogue::{self, Visit};
         use $workloads::mix::{Act, Input, Mix, Rows};
 
         use super::{Arc, Level, Progress, Trial, Tried};
@@ -126,54 +123,52 @@ macro_rules! trial {
             }
         }
 
-        struct Run<'t>(Trial<'t>, Option<Given>, Arc<Progress>);
-
-        impl Visit for Run<'_> {
-            type Out = Result<Tried, SettingError>;
-
-            fn visit<S: Scheme>(self) -> Self::Out {
-                let Self(trial, given, progress) = self;
-                let known = S::SETTINGS.iter().chain(Mix::SETTINGS).chain(levers::SETTINGS);
-                let values = Values::new(known, trial.given)?;
-                let (workers, seed) = (trial.workers, trial.seed);
-                let clients = S::facts(&values).clients(trial.clients);
-                let drive = Drive { workers: workers as u32, clients: clients as u32, seed };
-                let mut schema = Schema::new();
-                schema.mark_values();
-                schema.lay_out(levers::lay_out(&values, Layout::default()));
-                let mut mix = Mix::declare(&values, drive, &mut schema)?;
-                if let Some(given) = given {
-                    mix = mix.with_rows(given.rows);
-                }
-                let mut noted = Noted { mix, progress };
-                let db = Database::<S>::new(&schema, &values, Env { slots: clients + workers, workers })?;
-                db.load(&noted, 1);
-                let job = Job {
-                    reads_first: levers::reads_first(&values),
-                    ..Job::new(workers, clients, Limit::Requests(trial.requests), seed)
-                };
-                let records = Records::default();
-                let run = |noted: &Noted, job| {
-                    _ = driver::observe(&db, noted, &job, &Control::new(job.workers), &&records);
-                };
-                match given {
-                    None => run(&noted, job),
-                    Some(given) => given.acts.iter().for_each(|act| {
-                        noted.mix.enter(act);
-                        run(
-                            &noted,
-                            Job { clients: S::facts(&values).clients(act.len()), ..of_act(act, job) },
-                        );
-                    }),
-                }
-                let checked = noted.check(&db.quiesced(), Share::WHOLE, &[]);
-                Ok(Tried {
-                    history: records.into_history(),
-                    promise: promise(S::facts(&values).isolation),
-                    has_serial_stamps: S::SERIAL_STAMPS,
-                    noticed: checked.err().map(|violation| violation.to_string()),
-                })
+        /// Runs a trial of a scheme, which records its progress.
+        ///
+        /// # Errors
+        /// The settings are refused.
+        pub(crate) fn run<S: Scheme>(
+            trial: Trial<'_>,
+            given: Option<Given>,
+            progress: Arc<Progress>,
+        ) -> Result<Tried, SettingError> {
+            let known = S::SETTINGS.iter().chain(Mix::SETTINGS).chain(levers::SETTINGS);
+            let values = Values::new(known, trial.given)?;
+            let (workers, seed) = (trial.workers, trial.seed);
+            let clients = S::facts(&values).clients(trial.clients);
+            let drive = Drive { workers: workers as u32, clients: clients as u32, seed };
+            let mut schema = Schema::new();
+            schema.mark_values();
+            schema.lay_out(levers::lay_out(&values, Layout::default()));
+            let mut mix = Mix::declare(&values, drive, &mut schema)?;
+            if let Some(given) = given {
+                mix = mix.with_rows(given.rows);
             }
+            let mut noted = Noted { mix, progress };
+            let db = Database::<S>::new(&schema, &values, Env { slots: clients + workers, workers })?;
+            db.load(&noted, 1);
+            let job = Job {
+                reads_first: levers::reads_first(&values),
+                ..Job::new(workers, clients, Limit::Requests(trial.requests), seed)
+            };
+            let records = Records::default();
+            let run = |noted: &Noted, job| {
+                _ = driver::observe(&db, noted, &job, &Control::new(job.workers), &&records);
+            };
+            match given {
+                None => run(&noted, job),
+                Some(given) => given.acts.iter().for_each(|act| {
+                    noted.mix.enter(act);
+                    run(&noted, Job { clients: S::facts(&values).clients(act.len()), ..of_act(act, job) });
+                }),
+            }
+            let checked = noted.check(&db.quiesced(), Share::WHOLE, &[]);
+            Ok(Tried {
+                history: records.into_history(),
+                promise: promise(S::facts(&values).isolation),
+                has_serial_stamps: S::SERIAL_STAMPS,
+                noticed: checked.err().map(|violation| violation.to_string()),
+            })
         }
 
         /// Returns the level by which a checker judges a scheme.
@@ -191,57 +186,24 @@ macro_rules! trial {
             let requests = act.iter().map(|session| session.len() as u64).max().unwrap_or_default();
             Job { workers: act.len(), limit: Limit::Requests(requests), ..job }
         }
-
-        /// Runs a trial, which records its progress. `None` if there is no such scheme.
-        ///
-        /// # Errors
-        /// The settings are refused.
-        pub(crate) fn run(
-            trial: Trial<'_>,
-            given: Option<Given>,
-            progress: Arc<Progress>,
-        ) -> Option<Result<Tried, SettingError>> {
-            catalogue::with(trial.scheme, Run(trial, given, progress))
-        }
     };
 }
 
 /// Trials on threads of this machine.
 pub(crate) mod native {
-    use engine::Admits;
+    trial!(engine, workloads);
 
-    trial!(engine, schemes, workloads);
-
-    struct Promise<'g>(&'g [(String, String)]);
-
-    impl Visit for Promise<'_> {
-        type Out = Result<Level, SettingError>;
-
-        fn visit<S: Scheme>(self) -> Self::Out {
-            let values = Values::new(S::SETTINGS.iter().chain(levers::SETTINGS), self.0)?;
-            Ok(promise(S::facts(&values).isolation))
-        }
-    }
-
-    /// Returns the level that a scheme promises under settings of the scheme and of the engine. `None` if there is no
-    /// such scheme.
+    /// Returns the level that a scheme promises under settings of the scheme and of the engine.
     ///
     /// # Errors
     /// The settings are refused.
-    pub(crate) fn promise_of(
-        scheme: &str,
-        given: &[(String, String)],
-    ) -> Option<Result<Level, SettingError>> {
-        catalogue::with(scheme, Promise(given))
-    }
-
-    /// Whether a scheme admits only one worker.
-    pub(crate) fn admits_one(scheme: &str) -> bool {
-        catalogue::infos().any(|info| info.name == scheme && info.workers == Admits::One)
+    pub(crate) fn promise_of<S: Scheme>(given: &[(String, String)]) -> Result<Level, SettingError> {
+        let values = Values::new(S::SETTINGS.iter().chain(levers::SETTINGS), given)?;
+        Ok(promise(S::facts(&values).isolation))
     }
 }
 
 /// Trials over stepped primitives: under a schedule of [`sim`], every access to a shared word is a step.
 pub(crate) mod stepped {
-    trial!(engine_sim, schemes_sim, workloads_sim);
+    trial!(engine_sim, workloads_sim);
 }

@@ -1,15 +1,20 @@
 //! Campaigns: they find the defects that exist and no others, and say how to reproduce them.
 
 use checker::Answer;
-use trials::{Budget, Campaign, Case, Form, Limit, Monitor, Notation, Replay, Report, Violation, find_plant};
+use trials::{Budget, Campaign, Case, Form, Instance, Limit, Monitor, Notation, Replay, Report, Violation};
 
 const NOTHING: Budget =
     Budget { seed: 1, cores: 2, searches: false, schedules: Limit::Count(0), transactions: Limit::Count(0) };
 
+/// Returns the instance of the scheme of this name.
+fn instance(scheme: &str) -> Instance {
+    instances::trial(scheme).expect("a scheme of the catalogue")
+}
+
 fn run(scheme: &str, plant: Option<&str>) -> Report {
-    let campaign = Campaign::new(scheme, &[]).expect("a scheme").expect("legal settings");
+    let campaign = Campaign::new(instance(scheme), &[]).expect("legal settings");
     let campaign = match plant {
-        Some(name) => campaign.plant(find_plant(scheme, name).expect("a plant")),
+        Some(name) => campaign.plant(instance(scheme).plant(name).expect("a plant")),
         None => campaign,
     };
     let budget = Budget { schedules: Limit::Count(2_000), transactions: Limit::Count(10_000), ..NOTHING };
@@ -27,7 +32,7 @@ fn a_scheme_keeps_its_promise_and_shows_what_it_permits() {
 
 #[test]
 fn a_scheme_that_was_hardly_tried_may_have_been_looked_at_blindly() {
-    let campaign = Campaign::new("si", &[]).expect("a scheme").expect("legal settings");
+    let campaign = Campaign::new(instance("si"), &[]).expect("legal settings");
     let report = campaign.run(&NOTHING, &Monitor::default());
     assert!(report.is_blind() && report.violations.is_empty());
 }
@@ -39,25 +44,25 @@ fn a_planted_bug_is_caught_and_its_seed_brings_it_back() {
     else {
         panic!("{report:?}")
     };
-    let campaign = Campaign::new("no_wait", &[]).expect("a scheme").expect("legal settings");
+    let campaign = Campaign::new(instance("no_wait"), &[]).expect("legal settings");
     let case = Case { schedule: Some(schedule), ..campaign.trial(*subject) };
     assert!(!case.explore().is_violation(), "without the bug all is well");
-    let plant = find_plant("no_wait", "two_phase_skips_leaves").expect("a plant");
+    let plant = instance("no_wait").plant("two_phase_skips_leaves").expect("a plant");
     assert!(Case { plant: Some(plant), ..case }.explore().is_violation());
     assert!(schedule.preemptions() < 5, "{schedule}");
 }
 
 #[test]
 fn unknown_schemes_and_settings_are_refused() {
-    assert!(Campaign::new("sillo", &[]).is_none());
+    assert!(instances::trial("sillo").is_none());
     let given = [("silo.epoch_ms".to_owned(), "0".to_owned())];
-    let refused = Campaign::new("silo", &given).expect("a scheme").expect_err("out of range");
+    let refused = Campaign::new(instance("silo"), &given).expect_err("out of range");
     assert!(refused.to_string().contains("silo.epoch_ms=0"));
 }
 
 #[test]
 fn exported_histories_tell_what_nearly_all_transactions_saw_and_did() {
-    let campaign = Campaign::new("silo", &[]).expect("a scheme").expect("legal settings");
+    let campaign = Campaign::new(instance("silo"), &[]).expect("legal settings");
     let told = campaign.histories(1);
     assert_eq!(told.iter().map(|(kind, ..)| *kind).collect::<Vec<_>>(), ["explored", "native"]);
     let (_, history, verdict) = &told[1];
@@ -74,8 +79,8 @@ fn exported_histories_tell_what_nearly_all_transactions_saw_and_did() {
 
 #[test]
 fn a_planted_bug_is_in_what_is_exported() {
-    let campaign = Campaign::new("si", &[]).expect("a scheme").expect("legal settings");
-    let campaign = campaign.plant(find_plant("si", "si_reads_latest").expect("a plant"));
+    let campaign = Campaign::new(instance("si"), &[]).expect("legal settings");
+    let campaign = campaign.plant(instance("si").plant("si_reads_latest").expect("a plant"));
     let violated = (1..=300).filter(|seed| {
         let told = campaign.histories(*seed);
         assert_eq!(told.len(), 1, "threads have no bug");

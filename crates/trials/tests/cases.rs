@@ -1,13 +1,23 @@
 //! Explored trials can be reproduced: by a seed, and by a program with its schedule.
 
 use checker::Checker;
-use trials::{Case, Explored, Subject};
+use trials::{Case, Explored, Instance, Subject};
+
+/// Returns the instance of the scheme of this name.
+fn instance(scheme: &str) -> Instance {
+    instances::trial(scheme).expect("a scheme of the catalogue")
+}
 
 #[test]
 fn a_seed_brings_a_trial_back() {
     for seed in 0..20 {
-        let case =
-            Case { scheme: "silo", given: &[], subject: Subject::Seed(seed), schedule: None, plant: None };
+        let case = Case {
+            scheme: instance("silo"),
+            given: &[],
+            subject: Subject::Seed(seed),
+            schedule: None,
+            plant: None,
+        };
         let told = || {
             let explored = case.explore();
             assert!(!explored.is_violation(), "seed {seed}: {explored:?}");
@@ -23,7 +33,7 @@ fn a_schedule_of_a_program_brings_its_history_back() {
         for name in ["insert_after_a_miss", "a_leaf_comes_and_goes_behind_a_mark"] {
             let subject = Subject::named(name).expect("a program");
             let Subject::Program(program) = subject else { panic!("`{name}` is no seed") };
-            let case = Case { scheme, given: &[], subject, schedule: None, plant: None };
+            let case = Case { scheme: instance(scheme), given: &[], subject, schedule: None, plant: None };
             let (mut search, mut checker) = (Case::search(program), Checker::new());
             for _ in 0..60 {
                 let Some(explored) = case.explore_next(&mut search, &mut checker) else { break };

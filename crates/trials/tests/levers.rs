@@ -17,7 +17,8 @@ const FEW: Budget = Budget {
 fn every_scheme_keeps_its_promise_whatever_the_levers() {
     let given = ["run.splitting", "run.read_for_update"].map(|name| (name.to_owned(), "off".to_owned()));
     for info in catalogue::infos().filter(|info| info.workers == Admits::Any) {
-        let campaign = Campaign::new(info.name, &given).expect("a scheme").expect("legal settings");
+        let scheme = instances::trial(info.name).expect("a scheme of the catalogue");
+        let campaign = Campaign::new(scheme, &given).expect("legal settings");
         let report = campaign.run(&FEW, &Monitor::default());
         assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);
         assert!(report.schedules >= 150 && report.transactions >= 8_000, "{}", info.name);

@@ -2,7 +2,7 @@
 //! that can be planted, so that the trial is known to still show the defect: the trial is a violation with the bug, and
 //! no violation without it.
 
-use trials::{Campaign, Case, Schedule, find_plant};
+use trials::{Campaign, Case, Instance, Schedule};
 
 /// The files, with their names.
 const FILES: &[(&str, &str)] = &[
@@ -43,15 +43,20 @@ fn regressions() -> Vec<Regression> {
     found
 }
 
+/// Returns the instance of the scheme of this name.
+fn instance(scheme: &str) -> Instance {
+    instances::trial(scheme).expect("a scheme of the catalogue")
+}
+
 #[test]
 fn trials_that_once_showed_something_show_it_with_the_bug_and_nothing_without() {
     for Regression { name, scheme, plant, seed, schedule } in regressions() {
-        let campaign = Campaign::new(&scheme, &[]).expect("a scheme").expect("legal settings");
+        let campaign = Campaign::new(instance(&scheme), &[]).expect("legal settings");
         let case = Case { schedule: Some(&schedule), ..campaign.case(seed) };
         let well = case.explore();
         assert!(!well.is_violation(), "{name} under {scheme}: {:?}", well.failure);
         let plant =
-            find_plant(&scheme, &plant).unwrap_or_else(|| panic!("{name}: no bug `{plant}` in {scheme}"));
+            instance(&scheme).plant(&plant).unwrap_or_else(|| panic!("{name}: no bug `{plant}` in {scheme}"));
         let wrong = Case { plant: Some(plant), ..case }.explore();
         assert!(
             wrong.is_violation(),

@@ -2,16 +2,21 @@
 
 use engine::{Admits, Scheme};
 use schemes::catalogue::{self, Visit};
-use trials::{Budget, Campaign, Limit, Monitor, Replay, Report, SEARCHES, Subject, find_plant};
+use trials::{Budget, Campaign, Instance, Limit, Monitor, Replay, Report, SEARCHES, Subject};
 
 /// Searches only, on one thread, so that it is always the same program that finds a violation first.
 const SEARCHES_ONLY: Budget =
     Budget { seed: 1, cores: 1, searches: true, schedules: Limit::Count(0), transactions: Limit::Count(0) };
 
+/// Returns the instance of the scheme of this name.
+fn instance(scheme: &str) -> Instance {
+    instances::trial(scheme).expect("a scheme of the catalogue")
+}
+
 fn search(scheme: &str, plant: Option<&str>, budget: &Budget) -> Report {
-    let campaign = Campaign::new(scheme, &[]).expect("a scheme").expect("legal settings");
+    let campaign = Campaign::new(instance(scheme), &[]).expect("legal settings");
     let campaign = match plant {
-        Some(name) => campaign.plant(find_plant(scheme, name).expect("a bug that can be planted")),
+        Some(name) => campaign.plant(instance(scheme).plant(name).expect("a bug that can be planted")),
         None => campaign,
     };
     campaign.run(budget, &Monitor::default())
@@ -66,11 +71,11 @@ fn bugs_that_need_a_rare_moment_are_found_by_the_programs_made_for_them() {
             panic!("{plant} in {scheme} is not found: {report:?}")
         };
         assert_eq!(found.name, program, "{plant} in {scheme}");
-        let campaign = Campaign::new(scheme, &[]).expect("a scheme").expect("legal settings");
+        let campaign = Campaign::new(instance(scheme), &[]).expect("legal settings");
         let case = trials::Case { schedule: Some(schedule), ..campaign.trial(*subject) };
         assert!(!case.explore().is_violation(), "without {plant} all is well");
         assert!(
-            trials::Case { plant: find_plant(scheme, plant), ..case }.explore().is_violation(),
+            trials::Case { plant: instance(scheme).plant(plant), ..case }.explore().is_violation(),
             "{plant}"
         );
     }
@@ -81,10 +86,10 @@ fn a_key_whose_lock_stands_for_its_row_shows_in_the_plainest_schedule() {
     let program = SEARCHES.iter().find(|program| program.name == "an_insert_finds_a_row_and_changes_it");
     let subject = Subject::Program(program.expect("it is searched"));
     for scheme in ["calvin", "bohm", "caracal", "pwv"] {
-        let campaign = Campaign::new(scheme, &[]).expect("a scheme").expect("legal settings");
+        let campaign = Campaign::new(instance(scheme), &[]).expect("legal settings");
         let case = campaign.trial(subject);
         assert!(!case.explore().is_violation(), "{scheme}: without the bug all is well");
-        let plant = find_plant(scheme, "keys_stand_for_all");
+        let plant = instance(scheme).plant("keys_stand_for_all");
         assert!(plant.is_some(), "{scheme} can have it");
         assert!(trials::Case { plant, ..case }.explore().is_violation(), "{scheme}");
     }

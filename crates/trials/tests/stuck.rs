@@ -3,8 +3,8 @@
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Arc, waiter};
 use trials::{
-    Budget, Campaign, Case, Limit, Monitor, Patience, Progress, Replay, Report, Stuck, Violation, Watched,
-    find_plant, watched,
+    Budget, Campaign, Case, Instance, Limit, Monitor, Patience, Progress, Replay, Report, Stuck, Violation,
+    Watched, watched,
 };
 
 const BUDGET: Budget = Budget {
@@ -15,9 +15,14 @@ const BUDGET: Budget = Budget {
     transactions: Limit::Count(100),
 };
 
+/// Returns the instance of the scheme of this name.
+fn instance(scheme: &str) -> Instance {
+    instances::trial(scheme).expect("a scheme of the catalogue")
+}
+
 fn run(scheme: &str, plant: &str, searches: bool) -> Report {
-    let campaign = Campaign::new(scheme, &[]).expect("a scheme").expect("legal settings");
-    let campaign = campaign.plant(find_plant(scheme, plant).expect("a plant"));
+    let campaign = Campaign::new(instance(scheme), &[]).expect("legal settings");
+    let campaign = campaign.plant(instance(scheme).plant(plant).expect("a plant"));
     campaign.run(&Budget { searches, ..BUDGET }, &Monitor::default())
 }
 
@@ -31,10 +36,10 @@ fn is_stuck(scheme: &str, plant: &str, stuck: Stuck, searches: bool) {
     };
     let name = if stuck == Stuck::Deadlock { "deadlock: " } else { "livelock: " };
     assert!(what.starts_with(name), "{what}");
-    let campaign = Campaign::new(scheme, &[]).expect("a scheme").expect("legal settings");
+    let campaign = Campaign::new(instance(scheme), &[]).expect("legal settings");
     let case = Case { schedule: Some(schedule), ..campaign.trial(*subject) };
     assert!(!case.explore().is_violation(), "without the bug all is well");
-    let again = Case { plant: find_plant(scheme, plant), ..case }.explore();
+    let again = Case { plant: instance(scheme).plant(plant), ..case }.explore();
     assert_eq!((again.stuck, again.failure.is_some_and(|told| told.starts_with(name))), (Some(stuck), true));
 }
 

@@ -19,19 +19,22 @@ const ARROWS: &[(&str, &str)] = &[
     ("proof", "stdx sync storage engine"),
     ("durability", "stdx sync storage engine"),
     ("sim", "stdx sync"),
-    ("runs", "stdx sync storage engine schemes workloads checker durability sim"),
-    ("trials", "stdx sync storage engine schemes workloads checker proof sim"),
-    ("lab", "stdx stats plot sync engine schemes workloads checker durability sim runs trials"),
-    ("cli", "stdx sync engine schemes workloads checker durability sim runs trials lab"),
+    ("runs", "stdx sync storage engine workloads checker durability sim"),
+    ("trials", "stdx sync storage engine workloads checker proof sim"),
+    ("instances", "engine schemes runs trials"),
+    ("lab", "stdx stats plot sync engine workloads checker durability sim runs trials"),
+    ("cli", "stdx sync engine workloads checker durability sim runs trials instances lab"),
     ("contend_derive", ""),
     ("contend", "stdx sync storage engine schemes durability contend_derive"),
     // Of the engine, `peers` uses the generation of a workload's requests. It measures the library.
     ("peers", "stdx engine workloads contend"),
     (
         "tests",
-        "stdx stats plot sync storage engine schemes workloads checker proof durability sim runs trials lab cli \
-         contend",
+        "stdx stats plot sync storage engine schemes workloads checker proof durability sim runs trials \
+         instances lab cli contend",
     ),
+    // A scheme outside of the workspace, and the command with it.
+    ("examples", "stdx sync storage engine parts schemes cli"),
     // The code of the targets is in a library of the tests, which replay the targets' inputs.
     ("fuzz", "tests"),
     ("xtask", ""),
@@ -45,14 +48,17 @@ const ARROWS_OF_TESTS: &[(&str, &str)] = &[
     // Tools that explore schemes are tested on all of them, and schemes play the scripts.
     ("proof", "schemes"),
     ("schemes", "proof"),
+    // The laboratory and the trials are tested with all schemes. No other part of them names a list of schemes.
+    ("trials", "schemes instances"),
+    ("lab", "instances"),
     // The cost of the log is measured under a scheme, with the mix of a workload.
     ("durability", "schemes workloads"),
 ];
 
 /// Crates that may depend on the twins (`NAME_sim`) of their dependencies. A twin may depend on the
-/// twins of its real crate's permitted dependencies. All other crates, above all the library
-/// `contend`, may depend on no twin.
-const USERS_OF_TWINS: &[&str] = &["sim", "runs", "trials", "tests"];
+/// twins of its real crate's permitted dependencies, and an example on its own twin. All other
+/// crates, above all the library `contend`, may depend on no twin.
+const USERS_OF_TWINS: &[&str] = &["sim", "trials", "instances", "tests", "examples"];
 
 /// Crates that are their own twins: they touch neither atomics nor time.
 const WITHOUT_TWIN: &[&str] = &["stdx"];
@@ -140,6 +146,7 @@ fn allowed(name: &str, kind: &str) -> Vec<String> {
     }
     if real != name || USERS_OF_TWINS.contains(&name) {
         allowed.extend(may.iter().copied().map(twin));
+        allowed.extend((name == "examples").then(|| twin(name)));
     }
     allowed
 }
@@ -235,6 +242,16 @@ mod tests {
     }
 
     #[test]
+    fn a_scheme_outside_has_a_twin_of_its_own() {
+        let (real, twin) = ("examples/waits/Cargo.toml", "examples/waits/twin/Cargo.toml");
+        let own = "[dependencies]\nwaits_sim = { path = \"twin\" }\nengine.workspace = true";
+        assert!(check(real, own).is_empty());
+        assert!(check(twin, "[dependencies]\nsync = { path = \"../../../crates/twins/sync\" }").is_empty());
+        assert_eq!(check(twin, "[dependencies]\nengine.workspace = true").len(), 1, "it stands on twins");
+        assert_eq!(check(real, "[dependencies]\nlab = { path = \"../../crates/lab\" }").len(), 1);
+    }
+
+    #[test]
     fn an_arrow_of_tests_holds_for_tests_only() {
         let storage = "storage = { path = \"../storage\" }";
         assert!(check("crates/workloads/Cargo.toml", &format!("[dev-dependencies]\n{storage}")).is_empty());
@@ -243,12 +260,16 @@ mod tests {
 
     #[test]
     fn the_tables_have_no_circle() {
-        for (name, may) in ARROWS.iter().chain(ARROWS_OF_TESTS) {
-            let place =
-                |name: &str| ARROWS.iter().position(|(of, _)| *of == name).expect("the table is complete");
+        let place =
+            |name: &str| ARROWS.iter().position(|(of, _)| *of == name).expect("the table is complete");
+        for (name, may) in ARROWS {
             for below in may.split_whitespace() {
                 assert!(place(below) < place(name), "{name} on {below}");
             }
+        }
+        // The tests of a crate are built after the crate, and may use what is built on it.
+        for (name, may) in ARROWS_OF_TESTS {
+            assert!(may.split_whitespace().all(|other| place(other) != place(name)), "{name}");
         }
     }
 

@@ -161,12 +161,17 @@ fn has_extension(path: &str, extension: &str) -> bool {
     Path::new(path).extension().is_some_and(|e| e == extension)
 }
 
-/// Returns the crate to which a path belongs: the folder under `crates` (a twin counts as a crate
-/// of its own, `NAME_sim`), or the top folder.
+/// Returns the crate to which a path belongs: the folder under `crates`, or the top folder. A twin
+/// counts as a crate of its own, `NAME_sim`, and so does that of an example. `tests/outside` has
+/// manifests for the sources of an example.
 fn crate_of(path: &str) -> String {
     let mut parts = path.split('/');
     match (parts.next(), parts.next(), parts.next()) {
         (Some("crates"), Some("twins"), Some(name)) => format!("{name}_sim"),
+        (Some("examples"), _, Some("twin")) | (Some("tests"), Some("outside"), Some("twin")) => {
+            "examples_sim".to_owned()
+        }
+        (Some("tests"), Some("outside"), _) => "examples".to_owned(),
         (Some("crates"), Some(name), _) => name.to_owned(),
         (top, _, _) => top.unwrap_or_default().to_owned(),
     }
@@ -215,6 +220,10 @@ mod tests {
         assert_eq!(crate_of("crates/sync/src/lib.rs"), "sync");
         assert_eq!(crate_of("crates/twins/sync/Cargo.toml"), "sync_sim");
         assert_eq!(crate_of("xtask/src/main.rs"), "xtask");
+        assert_eq!(crate_of("examples/waits/src/lib.rs"), "examples");
+        assert_eq!(crate_of("examples/waits/twin/Cargo.toml"), "examples_sim");
+        assert_eq!(crate_of("tests/outside/Cargo.toml"), "examples");
+        assert_eq!(crate_of("tests/outside/twin/Cargo.toml"), "examples_sim");
     }
 
     #[test]

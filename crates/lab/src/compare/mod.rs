@@ -22,7 +22,7 @@ pub use side::{Side, results};
 
 use crate::speed::{self, Basis, Judged, Speed};
 use crate::sweep::CONFIDENCE;
-use crate::{Arrival, Mode, Refusal};
+use crate::{Arrival, Catalogue, Mode, Refusal};
 use gate::Allowed;
 
 /// The choices that distinguish cells, in addition to the settings.
@@ -145,29 +145,35 @@ pub enum Needs {
 ///
 /// # Errors
 /// Sets without a common cell: the text says in which choices they differ. Unknown names in the question.
-pub fn compare(first: &[Value], second: &[Value], question: &Question) -> Result<Compared, Refusal> {
+pub fn compare(
+    catalogue: Catalogue,
+    first: &[Value],
+    second: &[Value],
+    question: &Question,
+) -> Result<Compared, Refusal> {
     if !(1.0..=1e6).contains(&question.margin) {
         return Err(Refusal(format!(
             "`--margin {}`: give a ratio from 1 on, for example 1.05",
             question.margin
         )));
     }
-    let is_known =
-        |name: &String| first.iter().chain(second).any(|value| chosen(value, &[]).contains_key(name));
+    let is_known = |name: &String| {
+        first.iter().chain(second).any(|value| chosen(catalogue, value, &[]).contains_key(name))
+    };
     if let Some(name) = question.across.iter().find(|name| !is_known(name)) {
         let says = "is nothing that runs are told apart by: name a setting, or one of";
         return Err(Refusal(format!("`--across {name}`: {says} {}", CHOSEN.join(", "))));
     }
-    let mut a = cells(first, &question.across, "first")?;
-    let mut b = cells(second, &question.across, "second")?;
+    let mut a = cells(catalogue, first, &question.across, "first")?;
+    let mut b = cells(catalogue, second, &question.across, "second")?;
     if !a.keys().any(|key| b.contains_key(key)) {
-        return Err(nothing_in_common(first, second, &question.across));
+        return Err(nothing_in_common(catalogue, first, second, &question.across));
     }
     let mut keys: Vec<String> = a.keys().chain(b.keys()).cloned().collect();
     keys.sort();
     keys.dedup();
     let mut compared = Vec::new();
-    for (key, label) in keys.iter().zip(labels(&keys)) {
+    for (key, label) in keys.iter().zip(labels(catalogue, &keys)) {
         let sides = [&mut a, &mut b].map(|cells| cells.remove(key).unwrap_or_default());
         let cell = Cell::new(label.clone(), sides, question.margin);
         compared.push(cell.map_err(|error| Refusal(format!("{label}: {error}")))?);
@@ -322,17 +328,17 @@ impl Needs {
 }
 
 /// Returns all choices of a run, by name, except those that may differ.
-fn chosen(value: &Value, across: &[String]) -> Map<String, Value> {
+fn chosen(catalogue: Catalogue, value: &Value, across: &[String]) -> Map<String, Value> {
     let of = |name: &str| value.get(name).cloned().unwrap_or_else(|| unsaid(name));
     let own = CHOSEN.iter().map(|name| ((*name).to_owned(), of(name)));
     let settings = value["settings"].as_object().into_iter().flatten();
     let all = own.chain(settings.map(|(name, value)| (name.clone(), value.clone())));
-    all.filter(|(name, _)| !is_free(name, across)).collect()
+    all.filter(|(name, _)| !is_free(catalogue, name, across)).collect()
 }
 
 /// Returns whether a choice may differ. If the scheme may differ, so may its isolation and its settings.
-fn is_free(name: &str, across: &[String]) -> bool {
-    let goes_with_scheme = name == "isolation" || crate::Catalogue.owner(name).is_some();
+fn is_free(catalogue: Catalogue, name: &str, across: &[String]) -> bool {
+    let goes_with_scheme = name == "isolation" || catalogue.owner(name).is_some();
     across.iter().any(|free| free == name || free == "scheme" && goes_with_scheme)
 }
 
@@ -341,12 +347,17 @@ fn is_free(name: &str, across: &[String]) -> bool {
 /// # Errors
 /// Runs of a cell that differ within one side in a choice that may differ between the sides: they are no repetitions of
 /// each other.
-fn cells(runs: &[Value], across: &[String], side: &str) -> Result<BTreeMap<String, Side>, Refusal> {
+fn cells(
+    catalogue: Catalogue,
+    runs: &[Value],
+    across: &[String],
+    side: &str,
+) -> Result<BTreeMap<String, Side>, Refusal> {
     let mut cells: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
     for run in runs {
-        let same = cells.entry(Value::Object(chosen(run, across)).to_string()).or_default();
+        let same = cells.entry(Value::Object(chosen(catalogue, run, across)).to_string()).or_default();
         if let Some(other) = same.first() {
-            let (own, others) = (chosen(run, &[]), chosen(other, &[]));
+            let (own, others) = (chosen(catalogue, run, &[]), chosen(catalogue, other, &[]));
             if let Some(name) = across.iter().find(|name| own.get(*name) != others.get(*name)) {
                 let text =
                     |of: &Map<String, Value>| of.get(name).map_or("nothing".to_owned(), Value::to_string);
@@ -365,14 +376,14 @@ fn cells(runs: &[Value], across: &[String], side: &str) -> Result<BTreeMap<Strin
 
 /// Returns the label of each cell: its workload, its scheme, and the choices that distinguish it from other cells. The
 /// isolation and the settings of a scheme are left out as long as the scheme's name distinguishes the cells.
-fn labels(keys: &[String]) -> Vec<String> {
+fn labels(catalogue: Catalogue, keys: &[String]) -> Vec<String> {
     const HEADS: [&str; 2] = ["workload", "scheme"];
     type Chosen = Map<String, Value>;
     let parsed: Vec<Chosen> =
         keys.iter().map(|key| serde_json::from_str(key).expect("it was written by us")).collect();
     let is_alike = |a: &Chosen, b: &Chosen| HEADS.iter().all(|head| a.get(*head) == b.get(*head));
     let is_shown = |cell: &Chosen, name: &str| {
-        let goes_with_scheme = is_free(name, &["scheme".to_owned()]);
+        let goes_with_scheme = is_free(catalogue, name, &["scheme".to_owned()]);
         parsed
             .iter()
             .filter(|other| other.get(name) != cell.get(name))
@@ -387,8 +398,8 @@ fn labels(keys: &[String]) -> Vec<String> {
     parsed.iter().map(label).collect()
 }
 
-fn nothing_in_common(first: &[Value], second: &[Value], across: &[String]) -> Refusal {
-    let (a, b) = (chosen(&first[0], across), chosen(&second[0], across));
+fn nothing_in_common(catalogue: Catalogue, first: &[Value], second: &[Value], across: &[String]) -> Refusal {
+    let (a, b) = (chosen(catalogue, &first[0], across), chosen(catalogue, &second[0], across));
     let differs = a.keys().chain(b.keys().filter(|name| !a.contains_key(*name)));
     let differs: Vec<&String> = differs.filter(|name| a.get(*name) != b.get(*name)).collect();
     let told: Vec<String> = differs
@@ -424,6 +435,7 @@ fn machines(first: &[Value], second: &[Value]) -> Vec<(String, String, String)> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::tests::catalogue;
 
     fn run(scheme: &str, theta: f64, seed: u64, throughput: f64) -> Value {
         json!({
@@ -462,7 +474,7 @@ mod tests {
     }
 
     fn compared(first: &[Value], second: &[Value]) -> Compared {
-        compare(first, second, &question(&[])).expect("comparable")
+        compare(catalogue(), first, second, &question(&[])).expect("comparable")
     }
 
     /// Asserts that a gate fails because of this fault alone, that the text reports it, and that only the names of the
@@ -477,7 +489,8 @@ mod tests {
         let label =
             plain.cells.iter().find(|cell| !cell.faults.is_empty()).expect("it has one").label.clone();
         let allowing = |allow: &str| Question { allow: vec![allow.to_owned()], ..question(&[]) };
-        let fails = |allow: &str| compare(first, second, &allowing(allow)).expect("allowed").fails();
+        let fails =
+            |allow: &str| compare(catalogue(), first, second, &allowing(allow)).expect("allowed").fails();
         assert!(!fails(&label), "{label}");
         for other in &Fault::ALL[1..] {
             assert_eq!(fails(other.name()), *other != fault, "{}", other.name());
@@ -660,7 +673,7 @@ mod tests {
     fn what_is_allowed_has_to_be_there() {
         let refused = |allow: &str| {
             let question = Question { allow: vec![allow.to_owned()], ..question(&[]) };
-            compare(&rounds(6, 1.0), &rounds(6, 1.0), &question).expect_err("unknown").0
+            compare(catalogue(), &rounds(6, 1.0), &rounds(6, 1.0), &question).expect_err("unknown").0
         };
         assert!(refused("undecidd").contains("did you mean `undecided`?"), "{}", refused("undecidd"));
         for says in ["failed, lost, undecided, machines, builds", "`ycsb silo`"] {
@@ -670,7 +683,7 @@ mod tests {
         assert!(refused("slower").contains("for a cell by its name only"));
         let many =
             Question { allow: vec!["lost,failed".to_owned(), "ycsb silo".to_owned()], ..question(&[]) };
-        let passed = compare(&rounds(1, 1.0), &rounds(1, 1.0), &many).expect("all are there");
+        let passed = compare(catalogue(), &rounds(1, 1.0), &rounds(1, 1.0), &many).expect("all are there");
         assert!(
             !passed.fails() && passed.text(true).contains("gate: passes; allowed: 1 undecided (ycsb silo)")
         );
@@ -692,21 +705,22 @@ mod tests {
     #[test]
     fn what_differs_has_to_be_named() {
         let (first, second) = (series("silo", 0.5, 1.0), series("mvto", 0.5, 1.2));
-        let says = compare(&first, &second, &question(&[])).expect_err("nothing in common").0;
+        let says = compare(catalogue(), &first, &second, &question(&[])).expect_err("nothing in common").0;
         assert!(
             says.contains("scheme (\"silo\" and \"mvto\")") && says.contains("--across scheme"),
             "{says}"
         );
-        let across = compare(&first, &second, &question(&["scheme"])).expect("comparable");
+        let across = compare(catalogue(), &first, &second, &question(&["scheme"])).expect("comparable");
         assert_eq!(across.cells[0].ratio().expect("compared").verdict, Verdict::Faster);
         assert!(
-            compare(&first, &second, &question(&["shceme"]))
+            compare(catalogue(), &first, &second, &question(&["shceme"]))
                 .expect_err("unknown")
                 .0
                 .contains("--across shceme")
         );
         let mixed = [first.clone(), second].concat();
-        let says = compare(&first, &mixed, &question(&["scheme"])).expect_err("no repetitions").0;
+        let says =
+            compare(catalogue(), &first, &mixed, &question(&["scheme"])).expect_err("no repetitions").0;
         assert!(says.contains("the second side has runs of \"silo\" and of \"mvto\""), "{says}");
     }
 
@@ -719,8 +733,9 @@ mod tests {
                 run["rate_txn_s"] = Value::Null;
             })
         };
-        assert!(compare(&first, &told("procedure"), &question(&[])).is_ok());
-        let says = compare(&first, &told("interactive"), &question(&[])).expect_err("another mode").0;
+        assert!(compare(catalogue(), &first, &told("procedure"), &question(&[])).is_ok());
+        let says =
+            compare(catalogue(), &first, &told("interactive"), &question(&[])).expect_err("another mode").0;
         assert!(says.contains("--across mode"), "{says}");
     }
 

@@ -8,7 +8,7 @@ use super::held_out::{COVERED_WANTED, where_it_says_so};
 use super::predicate::Predicate;
 use super::study::{Class, Question, Study};
 use crate::text::{percent, plural};
-use crate::{Refusal, Space, Starvation};
+use crate::{Catalogue, Refusal, Space, Starvation};
 
 /// A conclusion with its conditions. Written as a file, it can be tested again by itself.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -306,12 +306,13 @@ impl Claim {
     /// A claim that this version cannot measure.
     pub fn study(
         &self,
+        catalogue: Catalogue,
         budget_minutes: f64,
         held_out: usize,
         seed: u64,
         build: &str,
     ) -> Result<Study, Refusal> {
-        let space = Space::of_json(&self.space)?;
+        let space = Space::of_json(catalogue, &self.space)?;
         let question = Question {
             workload: Some(self.workload.clone()),
             a: self.a.clone(),
@@ -328,7 +329,7 @@ impl Claim {
             pin: self.pin,
             check: true,
         };
-        Study::new(question, build)
+        Study::new(catalogue, question, build)
     }
 
     /// Returns the names of the winner and of the other scheme.

@@ -140,10 +140,12 @@ fn bisect(space: &Space, samples: &[Sample]) -> Option<Bisect> {
 mod tests {
     use super::super::predicate::Features;
     use super::*;
+    use crate::registry::tests::catalogue;
     use crate::speed::tests::pair;
 
     fn space(items: &[&str]) -> Space {
-        Space::parse(&items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>()).expect("legal")
+        Space::parse(catalogue(), &items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>())
+            .expect("legal")
     }
 
     /// Runs a search with a known ratio until it is done, and returns its samples.

@@ -124,10 +124,12 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::super::predicate::Features;
     use super::*;
+    use crate::registry::tests::catalogue;
     use crate::speed::tests::pair;
 
     fn space(items: &[&str]) -> Space {
-        Space::parse(&items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>()).expect("legal")
+        Space::parse(catalogue(), &items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>())
+            .expect("legal")
     }
 
     fn sample(point: Vec<f64>, ratio: f64) -> Sample {

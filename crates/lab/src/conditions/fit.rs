@@ -87,6 +87,7 @@ mod tests {
     use super::super::study::tests::question;
     use super::super::study::{Role, Study};
     use super::*;
+    use crate::registry::tests::catalogue;
     use crate::speed::tests::pair;
     use stdx::Rng;
 
@@ -108,9 +109,12 @@ mod tests {
 
     #[test]
     fn a_planted_rule_is_found_in_words() {
-        let study =
-            Study::new(question(&["ycsb.theta=0..0.9", "ycsb.read_pct=0..100", "retry=same|drop"]), "")
-                .expect("possible");
+        let study = Study::new(
+            catalogue(),
+            question(&["ycsb.theta=0..0.9", "ycsb.read_pct=0..100", "retry=same|drop"]),
+            "",
+        )
+        .expect("possible");
         let planted = |features: &Features| {
             let is_same = features["retry"] == Feature::Word("same".to_owned());
             if is_same && number(features, "ycsb.theta") > 0.4 { 1.4 } else { 0.8 }
@@ -128,7 +132,7 @@ mod tests {
     #[test]
     fn what_settings_come_to_together_is_one_condition() {
         let set = ["ycsb.ops_per_txn=1..64", "clients=2..64", "ycsb.theta=0..0.9"];
-        let study = Study::new(question(&set), "").expect("possible");
+        let study = Study::new(catalogue(), question(&set), "").expect("possible");
         let name = "conflicting transactions in flight";
         let map = Map::fit(
             &study.ground.space,
@@ -141,7 +145,7 @@ mod tests {
 
     #[test]
     fn one_class_everywhere_is_a_conclusion_too() {
-        let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
+        let study = Study::new(catalogue(), question(&["ycsb.theta=0..0.9"]), "").expect("possible");
         let map = Map::fit(&study.ground.space, &samples(&study, 20, |_| 2.0), 1.1);
         assert_eq!(
             (map.of(Class::A).to_string(), map.of(Class::B).to_string()),

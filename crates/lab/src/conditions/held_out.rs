@@ -235,6 +235,7 @@ pub(super) const fn name_of(verdict: Verdict) -> &'static str {
 mod tests {
     use super::super::study::tests::question;
     use super::*;
+    use crate::registry::tests::catalogue;
 
     fn held_out(agree: usize, points: usize) -> HeldOut {
         let interval = share(agree as u64, points as u64, CONFIDENCE).expect("points").into();
@@ -274,7 +275,7 @@ mod tests {
         let of = |vary: &[&str], set: &str| {
             let mut question = question(vary);
             question.set.push(set.to_owned());
-            let study = Study::new(question, "a build").expect("possible");
+            let study = Study::new(catalogue(), question, "a build").expect("possible");
             study.otherwise().map(|other| other.value("retry"))
         };
         assert_eq!(of(&["ycsb.theta=0..0.9"], "workers=1").as_deref(), Some("drop"));

@@ -375,6 +375,7 @@ mod tests {
     use super::super::study::tests::question;
     use super::super::{Question, recheck};
     use super::*;
+    use crate::registry::tests::catalogue;
     use crate::speed::tests::pair;
     use crate::sweep::Unit;
     use crate::{Plan, Request};
@@ -384,7 +385,7 @@ mod tests {
     }
 
     fn setting(request: &Request, name: &str) -> f64 {
-        let plan = Plan::new(request).expect("possible");
+        let plan = Plan::new(catalogue(), request).expect("possible");
         plan.subjects[0].values.text(name).parse().expect("a number")
     }
 
@@ -417,7 +418,7 @@ mod tests {
     }
 
     fn study(vary: &[&str]) -> Study {
-        Study::new(question(vary), "a build").expect("possible")
+        Study::new(catalogue(), question(vary), "a build").expect("possible")
     }
 
     #[test]
@@ -467,7 +468,7 @@ mod tests {
             assert!(claim.text().contains("ONLY WITH retry=same") == is_of_retry, "{told}");
             let written = serde_json::to_string(claim).expect("text");
             let read = Claim::parse(&written).expect("a claim");
-            let again = read.study(100.0, 40, 9, "a build").expect("possible");
+            let again = read.study(catalogue(), 100.0, 40, 9, "a build").expect("possible");
             let rechecked = recheck(&read, &again, &store, |unit: &Unit, _: &str| Ok(Some(result(unit))));
             let rechecked = rechecked.expect("made");
             assert_eq!(rechecked.verdict, stats::Verdict::Same, "{}", rechecked.text(&read));
@@ -475,7 +476,7 @@ mod tests {
                 let throughput = 1e10 / throughput(unit);
                 json!({ "kind": "run", "throughput_txn_s": throughput, "measured_s": 1.0 })
             };
-            let other = read.study(100.0, 40, 10, "a build").expect("possible");
+            let other = read.study(catalogue(), 100.0, 40, 10, "a build").expect("possible");
             let refuted =
                 recheck(&read, &other, &store, |unit: &Unit, _: &str| Ok(Some(turned(unit)))).expect("made");
             assert_eq!(refuted.verdict, stats::Verdict::Slower, "{}", refuted.text(&read));
@@ -518,13 +519,14 @@ mod tests {
         let path = folder("alike");
         let store = Store::open(&path).expect("writable");
         let alike = Question { points: Some(20), ..question(&["ycsb.theta=0..0.9"]) };
-        let alike = Study::new(alike, "a build").expect("possible");
+        let alike = Study::new(catalogue(), alike, "a build").expect("possible");
         let same = |unit: &Unit| json!({ "kind": "run", "throughput_txn_s": 100.0, "measured_s": 1.0, "id": unit.id });
         let findings =
             investigate(&alike, &store, |unit: &Unit, _: &str| Ok(Some(same(unit)))).expect("made");
         assert!(findings.claims.is_empty());
         assert!(findings.text(&alike).contains("no claim: neither"), "{}", findings.text(&alike));
-        let broken = Study::new(Question { seed: 5, ..alike.question.clone() }, "a build").expect("possible");
+        let broken = Study::new(catalogue(), Question { seed: 5, ..alike.question.clone() }, "a build")
+            .expect("possible");
         let failed = |_: &Unit, _: &str| Ok(Some(json!({ "kind": "run", "check": { "verdict": "failed" } })));
         let findings = investigate(&broken, &store, failed).expect("made");
         assert!(findings.failed.is_some() && findings.claims.is_empty());
@@ -536,7 +538,7 @@ mod tests {
         let path = folder("hurried");
         let store = Store::open(&path).expect("writable");
         let hurried = Question { budget_minutes: 1e-6, ..question(&["ycsb.theta=0..0.9"]) };
-        let study = Study::new(hurried, "a build").expect("possible");
+        let study = Study::new(catalogue(), hurried, "a build").expect("possible");
         let refusal =
             investigate(&study, &store, |unit: &Unit, _: &str| Ok(Some(result(unit)))).expect_err("no time");
         assert!(refusal.0.contains("--budget"));
@@ -545,7 +547,7 @@ mod tests {
 
     /// Returns a run of a unit, with all its conditions and this throughput.
     fn planted(unit: &Unit, throughput: f64) -> Value {
-        let plan = Plan::new(&unit.request).expect("possible");
+        let plan = Plan::new(catalogue(), &unit.request).expect("possible");
         let mut run = Value::Object(crate::json::conditions(&plan, 0));
         let own = json!({
             "kind": "run", "throughput_txn_s": throughput, "measured_s": 1.0, "starved": false, "cpu_share": 1.0,
@@ -560,7 +562,7 @@ mod tests {
     fn a_scheme_beside_a_busy_neighbour_is_not_behind() {
         let path = folder("neighbour");
         let store = Store::open(&path).expect("writable");
-        let study = Study::new(question(&["workers=1|2"]), "a build").expect("possible");
+        let study = Study::new(catalogue(), question(&["workers=1|2"]), "a build").expect("possible");
         let run = |unit: &Unit, _: &str| {
             let mut run = planted(unit, if unit.scheme == "silo" { 400.0 } else { 1_000.0 });
             if unit.scheme == "silo" {
@@ -583,7 +585,7 @@ mod tests {
     fn answer(name: &str, question: Question, ahead: impl Fn(&Unit) -> f64) -> (Study, Findings) {
         let path = folder(name);
         let store = Store::open(&path).expect("writable");
-        let study = Study::new(question, "a build").expect("possible");
+        let study = Study::new(catalogue(), question, "a build").expect("possible");
         let run = |unit: &Unit, _: &str| {
             let ahead = if unit.scheme == "silo" { ahead(unit) } else { 1.0 };
             Ok(Some(planted(unit, 1_000.0 * ahead)))
@@ -688,7 +690,7 @@ mod tests {
             held_out: 12,
             ..question(&["ycsb.theta=0..0.9", "ycsb.read_pct=0..100"])
         };
-        let study = Study::new(asked, "a build").expect("possible");
+        let study = Study::new(catalogue(), asked, "a build").expect("possible");
         let run = |unit: &Unit, _: &str| {
             let is_silo = unit.scheme == "silo";
             let mut run = planted(unit, if is_silo { 1_500.0 } else { 1_000.0 });
@@ -717,7 +719,7 @@ mod tests {
         assert_eq!(json["starvation"]["starved"], runs);
         assert_eq!(json["points"][0]["starved_types"][0]["type"], "long");
         let read = Claim::parse(&serde_json::to_string(claim).expect("text")).expect("a claim");
-        let again = read.study(100.0, 12, 9, "a build").expect("possible");
+        let again = read.study(catalogue(), 100.0, 12, 9, "a build").expect("possible");
         let rechecked = recheck(&read, &again, &store, run).expect("made");
         assert!(rechecked.text(&read).contains("STARVED: in "), "{}", rechecked.text(&read));
         std::fs::remove_dir_all(path).expect("its own directory");
@@ -733,7 +735,7 @@ mod tests {
         };
         let findings = investigate(&study, &store, run).expect("made");
         let claim = &findings.claims[0];
-        let again = claim.study(100.0, 12, 9, "a build").expect("possible");
+        let again = claim.study(catalogue(), 100.0, 12, 9, "a build").expect("possible");
         let rechecked = recheck(claim, &again, &store, run).expect("made");
         assert!(rechecked.held_out.is_none() && rechecked.is_exhausted);
         let told = rechecked.text(claim);

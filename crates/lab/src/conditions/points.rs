@@ -191,9 +191,10 @@ impl<'s> Fresh<'s> {
 mod tests {
     use super::super::study::tests::question;
     use super::*;
+    use crate::registry::tests::catalogue;
 
     fn study(vary: &[&str]) -> Study {
-        Study::new(question(vary), "a build").expect("possible")
+        Study::new(catalogue(), question(vary), "a build").expect("possible")
     }
 
     #[test]
@@ -214,7 +215,7 @@ mod tests {
         let study = study(&["workers=1..2", "retry=same|drop"]);
         let put = |scheme: &'static str, point: &[f64], repetition: u64| {
             let unit = study.ground.unit(scheme, point, repetition).expect("possible");
-            let plan = Plan::new(&unit.request).expect("possible");
+            let plan = Plan::new(catalogue(), &unit.request).expect("possible");
             let mut run = Value::Object(crate::json::conditions(&plan, 0));
             run["kind"] = "run".into();
             store.put(&unit, &run).expect("written");

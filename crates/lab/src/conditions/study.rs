@@ -178,9 +178,9 @@ impl Study {
     ///
     /// # Errors
     /// Anything unknown, out of range or contradictory, and a space of which no point can be run.
-    pub fn new(question: Question, build: &str) -> Result<Self, Refusal> {
+    pub fn new(catalogue: Catalogue, question: Question, build: &str) -> Result<Self, Refusal> {
         judge(&question)?;
-        let schemes = [&question.a, &question.b].map(|name| Catalogue.scheme(name).map(|info| info.name));
+        let schemes = [&question.a, &question.b].map(|name| catalogue.scheme(name).map(|info| info.name));
         let [a, b] = schemes;
         let schemes = [a?, b?];
         if schemes[0] == schemes[1] {
@@ -189,7 +189,7 @@ impl Study {
         let Question { seconds, warmup, seed, pin, check, .. } = question;
         let how = How { seconds, warmup, seed, pin, check };
         let asked = (&question.vary[..], &question.set[..]);
-        let ground = Ground::new(question.workload.as_deref(), &schemes, asked, how, build)?;
+        let ground = Ground::new(catalogue, question.workload.as_deref(), &schemes, asked, how, build)?;
         let study = Self { question, ground, schemes };
         study.refuse_empty()?;
         Ok(study)
@@ -205,7 +205,12 @@ impl Study {
     pub(super) fn value(&self, name: &str) -> String {
         let standard = || match name {
             "retry" => "same".to_owned(),
-            _ => Catalogue.setting(name).map(|setting| setting.default.to_owned()).unwrap_or_default(),
+            _ => self
+                .ground
+                .catalogue
+                .setting(name)
+                .map(|setting| setting.default.to_owned())
+                .unwrap_or_default(),
         };
         self.ground.fixed().get(name).cloned().unwrap_or_else(standard)
     }
@@ -276,6 +281,7 @@ fn judge(question: &Question) -> Result<(), Refusal> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::registry::tests::catalogue;
 
     /// Returns a question about two schemes that can be run without loading much data.
     pub(crate) fn question(vary: &[&str]) -> Question {
@@ -298,7 +304,7 @@ pub(super) mod tests {
     }
 
     fn refusal(question: Question) -> String {
-        Study::new(question, "a build").expect_err("refused").0
+        Study::new(catalogue(), question, "a build").expect_err("refused").0
     }
 
     #[test]
@@ -308,21 +314,24 @@ pub(super) mod tests {
             set: set.iter().map(|&pair| pair.to_owned()).collect(),
             ..question(vary)
         };
-        let study = Study::new(asked(&["tpcc.warehouses=1..2", "workers=1..2"], &[]), "").expect("possible");
+        let study = Study::new(catalogue(), asked(&["tpcc.warehouses=1..2", "workers=1..2"], &[]), "")
+            .expect("possible");
         assert_eq!(study.ground.workload(), "tpcc");
-        let study = Study::new(asked(&["workers=1..2"], &["ycsb.theta=0.5"]), "").expect("possible");
+        let study =
+            Study::new(catalogue(), asked(&["workers=1..2"], &["ycsb.theta=0.5"]), "").expect("possible");
         assert_eq!((study.ground.workload(), study.ground.fixed()["ycsb.theta"].as_str()), ("ycsb", "0.5"));
         assert!(refusal(asked(&["workers=1..2"], &[])).contains("contend conditions ycsb"));
     }
 
     #[test]
     fn features_are_the_values_and_what_they_come_to() {
-        let study = Study::new(question(&["ycsb.read_pct=0..100", "retry=same|drop"]), "").expect("possible");
+        let study = Study::new(catalogue(), question(&["ycsb.read_pct=0..100", "retry=same|drop"]), "")
+            .expect("possible");
         let features = study.features(&[50.0, 1.0]).expect("possible");
         assert_eq!(features["ycsb.read_pct"], Feature::Number(50.0));
         assert_eq!(features["retry"], Feature::Word("drop".to_owned()));
         assert_eq!(features["writes a transaction"], Feature::Number(0.5));
-        let alone = Study::new(question(&["ycsb.read_pct=0..100"]), "").expect("possible");
+        let alone = Study::new(catalogue(), question(&["ycsb.read_pct=0..100"]), "").expect("possible");
         assert_eq!(alone.features(&[50.0]).expect("possible").len(), 1);
     }
 

@@ -68,8 +68,8 @@ const CHANGES: &[Change] = &[
 
 /// Returns all possible changes. A change is left out if the run has this value already, or if the setting belongs to
 /// another workload or to another scheme.
-fn possible_changes() -> impl Iterator<Item = Change> {
-    let toggles = Catalogue.schemes().iter().flat_map(|entry| entry.toggles);
+fn possible_changes(catalogue: Catalogue) -> impl Iterator<Item = Change> {
+    let toggles = catalogue.schemes().flat_map(|entry| entry.toggles);
     CHANGES.iter().copied().chain(toggles.map(|toggle| (toggle.says, toggle.setting, toggle.value)))
 }
 
@@ -177,18 +177,20 @@ fn worth_following(trials: &[Trial<'_>], site: usize) -> Vec<usize> {
 
 /// Returns the changes that are possible at a point.
 fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
-    let is_own = |name: &str| match Catalogue.settings().find(|(_, setting)| setting.name == name) {
+    let catalogue = study.ground.catalogue;
+    let is_own = |name: &str| match catalogue.settings().find(|(_, setting)| setting.name == name) {
         Some((SettingOf::Run, _)) | None => true,
         Some((SettingOf::Workload(of), _)) => of == study.ground.workload(),
         Some((SettingOf::Scheme(of), _)) => study.schemes.contains(&of),
     };
     let is_versioned =
-        |name: &&str| Catalogue.scheme(name).is_ok_and(|info| info.family == Family::MultiVersion);
+        |name: &&str| catalogue.scheme(name).is_ok_and(|info| info.family == Family::MultiVersion);
+    let has_upgrades = study.schemes.iter().any(|name| catalogue.listed(name).entry().upgrades);
     let has_versions = study.schemes.iter().any(is_versioned);
-    let possible = possible_changes().filter(|(_, setting, to)| {
+    let possible = possible_changes(catalogue).filter(|(_, setting, to)| {
         is_own(setting)
             && (*setting != "run.versions" || has_versions)
-            && (*setting != "run.read_for_update" || study.schemes.iter().any(|name| runs::upgrades(name)))
+            && (*setting != "run.read_for_update" || has_upgrades)
             && !study.ground.axes.iter().any(|axis| axis == setting)
             && study.value(setting) != *to
     });
@@ -397,17 +399,18 @@ mod tests {
     use super::super::Question;
     use super::super::study::tests::question;
     use super::*;
+    use crate::registry::tests::catalogue;
     use crate::speed::tests::pair;
     use engine::setting::Values;
 
     #[test]
     fn changes_are_legal_and_change_something() {
-        for (_, name, to) in possible_changes() {
+        for (_, name, to) in possible_changes(catalogue()) {
             if name == "retry" {
                 assert!(["drop", "backoff"].contains(&to));
                 continue;
             }
-            let setting = Catalogue.setting(name).unwrap_or_else(|refusal| panic!("{refusal}"));
+            let setting = catalogue().setting(name).unwrap_or_else(|refusal| panic!("{refusal}"));
             Values::new([setting], &[(name.to_owned(), to.to_owned())])
                 .unwrap_or_else(|error| panic!("{error}"));
             assert_ne!(setting.default, to, "{name}");
@@ -438,7 +441,7 @@ mod tests {
     fn changes_are_those_of_the_workload_and_the_two_schemes_that_are_not_made_yet() {
         let mut question = question(&["ycsb.theta=0..0.9"]);
         question.set.push("ycsb.write=blind".to_owned());
-        let study = Study::new(question, "").expect("possible");
+        let study = Study::new(catalogue(), question, "").expect("possible");
         let settings: Vec<&str> = changes(&study, 0, &[0.5]).iter().map(|trial| trial.setting).collect();
         for present in ["retry", "ycsb.value_bytes", "mvto.wait_us", "silo.snapshots", "run.reserve_mb"] {
             assert!(settings.contains(&present), "{present}");
@@ -450,7 +453,7 @@ mod tests {
 
     #[test]
     fn the_gap_is_laid_to_what_removes_it() {
-        let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
+        let study = Study::new(catalogue(), question(&["ycsb.theta=0..0.9"]), "").expect("possible");
         let gaps = [
             ("retry", "drop", 1.41),
             ("retry", "backoff", 2.0),
@@ -478,7 +481,7 @@ mod tests {
 
     #[test]
     fn what_chance_may_have_done_is_no_mechanism() {
-        let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
+        let study = Study::new(catalogue(), question(&["ycsb.theta=0..0.9"]), "").expect("possible");
         let mut trials = trials(&study, &[("retry", "drop", 2.0)]);
         trials[0].gaps = [1.9, 2.1, 2.2, 1.8, 2.05].map(|after| gaps_of(2.0, after)).to_vec();
         let site = Site { winner: Class::A, point: vec![0.5] };
@@ -498,7 +501,7 @@ mod tests {
 
     #[test]
     fn a_busy_neighbour_is_no_mechanism() {
-        let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
+        let study = Study::new(catalogue(), question(&["ycsb.theta=0..0.9"]), "").expect("possible");
         let mut trials = trials(&study, &[("retry", "drop", 2.0)]);
         // While the change was measured, another program had half of the winner's core.
         trials[0].gaps = (0..8)
@@ -516,7 +519,7 @@ mod tests {
     #[test]
     fn too_few_repetitions_are_told_from_no_change() {
         assert_eq!([1, 4, 8].map(repetitions_needed), [5, 7, 8]);
-        let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
+        let study = Study::new(catalogue(), question(&["ycsb.theta=0..0.9"]), "").expect("possible");
         let halved = [
             ("retry", "drop", 0.9),
             ("retry", "backoff", 0.9),
@@ -551,7 +554,7 @@ mod tests {
             let asked =
                 Question { workload: Some(workload.to_owned()), b: b.to_owned(), ..question(&[vary]) };
             let set = asked.set.iter().filter(|_| workload == "ycsb").cloned().collect();
-            let study = Study::new(Question { set, ..asked }, "").expect("possible");
+            let study = Study::new(catalogue(), Question { set, ..asked }, "").expect("possible");
             let point = study.ground.space.point(&[0.5]);
             let before = study.plans(&point).expect("possible");
             for trial in changes(&study, 0, &point) {
@@ -574,7 +577,7 @@ mod tests {
         }
         assert!(changed.contains(&("run.durability", "async")), "a worker less is no reason to leave it out");
         let own = |name: &str| {
-            let of = Catalogue.settings().find(|of| name_of(*of) == name).map(|(of, _)| of);
+            let of = catalogue().settings().find(|of| name_of(*of) == name).map(|(of, _)| of);
             !matches!(of, Some(SettingOf::Scheme(_)))
         };
         let missing: Vec<_> = CHANGES
@@ -587,7 +590,7 @@ mod tests {
 
     #[test]
     fn what_a_change_brings_along_is_named_or_it_is_left_out() {
-        let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
+        let study = Study::new(catalogue(), question(&["ycsb.theta=0..0.9"]), "").expect("possible");
         let before = study.plans(&[0.5]).expect("possible");
         let after = |name: &str, value: &str| study.with(name, value).plans(&[0.5]).expect("possible");
         assert_eq!(implied(&before, &after("silo.epoch_ms", "1"), "silo.epoch_ms"), Some(Vec::new()));

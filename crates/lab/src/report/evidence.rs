@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::figures::Drawn;
 use super::grid::Grid;
 use super::varied::{chosen, shown};
+use crate::Catalogue;
 use crate::text::{bytes, count, percent};
 
 /// Returns the table of the runs of a study.
@@ -16,7 +17,8 @@ pub(super) fn runs(drawn: Drawn<'_>) -> Grid {
     grid.head.extend(["seed", "txn/s", "processor time", "check", "made again by"].map(str::to_owned));
     for run in &study.runs {
         let scheme = shown(&run["scheme"]);
-        let point: Vec<String> = study.axes.iter().map(|axis| axis.told(run, &scheme)).collect();
+        let point: Vec<String> =
+            study.axes.iter().map(|axis| axis.told(study.catalogue, run, &scheme)).collect();
         let key = format!("{} {}", drawn.scheme_key(&scheme), drawn.point_key(&point, &[]));
         let mut cells = vec![run["id"].as_str().unwrap_or("-").to_owned(), scheme];
         cells.extend(point);
@@ -24,7 +26,7 @@ pub(super) fn runs(drawn: Drawn<'_>) -> Grid {
         cells.push(run["throughput_txn_s"].as_f64().map_or_else(|| "no result".to_owned(), count));
         cells.push(processor_time(run));
         cells.push(run["check"]["verdict"].as_str().unwrap_or("-").to_owned());
-        cells.push(command(run));
+        cells.push(command(study.catalogue, run));
         grid.row(key.trim_end(), cells);
     }
     grid
@@ -36,7 +38,7 @@ fn processor_time(run: &Value) -> String {
 }
 
 /// Returns the command that repeats a run: the recorded command, or one made from the choices of the run.
-fn command(run: &Value) -> String {
+fn command(catalogue: Catalogue, run: &Value) -> String {
     if let Some(command) = run["command"].as_str() {
         return command.to_owned();
     }
@@ -56,7 +58,7 @@ fn command(run: &Value) -> String {
     }
     words.extend((run["pinned"] == true).then(|| "--pin".to_owned()));
     for (name, value) in chosen(run) {
-        let standard = crate::Catalogue.setting(&name).ok().map(|setting| setting.default);
+        let standard = catalogue.setting(&name).ok().map(|setting| setting.default);
         if standard.is_some_and(|standard| standard != value) {
             words.extend(["--set".to_owned(), format!("{name}={value}")]);
         }

@@ -81,12 +81,12 @@ pub(super) fn of_study(number: usize, study: &Study) -> Vec<Figure> {
 
 /// Returns the look of a scheme. A scheme of the catalogue has the same look in all reports.
 pub(super) fn look(study: &Study, scheme: &str) -> Look {
-    let known = place_of(scheme);
+    let known = place_of(study.catalogue, scheme);
     if known < usize::MAX {
         return Look(known);
     }
     let place = study.schemes.iter().position(|name| name == scheme).unwrap_or(0);
-    Look(crate::Catalogue.schemes().len() + place)
+    Look(study.catalogue.schemes().len() + place)
 }
 
 /// A figure of bars, each divided into parts.
@@ -159,8 +159,8 @@ impl Drawn<'_> {
     pub(super) fn axis_across(&self, at: usize) -> Axis {
         let axis = &self.study.axes[at];
         match axis.numbers() {
-            Some(numbers) => Axis::measured_at(axis.label(), &numbers, plain),
-            None => Axis::words(axis.label(), &axis.values),
+            Some(numbers) => Axis::measured_at(axis.label(self.study.catalogue), &numbers, plain),
+            None => Axis::words(axis.label(self.study.catalogue), &axis.values),
         }
     }
 

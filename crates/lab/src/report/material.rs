@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::claims::Claim;
 use super::conditions::Conditions;
-use crate::Refusal;
 use crate::sweep::Recipe;
+use crate::{Catalogue, Refusal};
 
 /// The contents of a directory of results, or of a file of results.
 #[derive(Debug, Default)]
@@ -25,14 +25,14 @@ pub(super) struct Material {
 
 impl Material {
     /// Reads a directory, or a file of results.
-    pub(super) fn read(path: &Path) -> Result<Self, Refusal> {
+    pub(super) fn read(catalogue: Catalogue, path: &Path) -> Result<Self, Refusal> {
         let mut material = Self::default();
         for file in runs_of(path)? {
             material.take_runs(&file)?;
         }
         if path.is_dir() {
             for file in files(path, "toml")? {
-                material.take_recipe(&file)?;
+                material.take_recipe(catalogue, &file)?;
             }
             let conditions = path.join("conditions.json");
             if conditions.exists() {
@@ -78,8 +78,8 @@ impl Material {
         Ok(())
     }
 
-    fn take_recipe(&mut self, path: &Path) -> Result<(), Refusal> {
-        match Recipe::parse(&text(path)?) {
+    fn take_recipe(&mut self, catalogue: Catalogue, path: &Path) -> Result<(), Refusal> {
+        match Recipe::parse(catalogue, &text(path)?) {
             Ok(recipe) => self.recipes.push(recipe),
             // A recipe of another version may name other settings; its results are still results.
             Err(refusal) => self.remarks.push(format!(

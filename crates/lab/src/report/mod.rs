@@ -31,8 +31,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::Refusal;
 use crate::sweep::machine;
+use crate::{Catalogue, Refusal};
 use conditions::Conditions;
 use figures::Figure;
 use material::Material;
@@ -88,9 +88,9 @@ impl Report {
     ///
     /// # Errors
     /// A file cannot be read or is no result, there are no results, or the scheme `against` was not measured.
-    pub fn read(path: &Path, against: Option<&str>) -> Result<Self, Refusal> {
-        let material = Material::read(path)?;
-        let studies = study::studies(&material, against);
+    pub fn read(catalogue: Catalogue, path: &Path, against: Option<&str>) -> Result<Self, Refusal> {
+        let material = Material::read(catalogue, path)?;
+        let studies = study::studies(catalogue, &material, against);
         if let Some(name) = against.filter(|name| !studies.iter().any(|study| study.first == *name)) {
             return Err(unmeasured("--against", name, &studies));
         }

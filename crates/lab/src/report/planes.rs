@@ -25,8 +25,10 @@ impl Drawn<'_> {
         let Some((x, y)) = self.plane() else { return Vec::new() };
         let blank = [String::new()];
         let axes: Vec<usize> = [x].into_iter().chain(y).collect();
-        let (label_x, label_y) =
-            (self.study.axes[x].label(), y.map_or_else(String::new, |y| self.study.axes[y].label()));
+        let (label_x, label_y) = (
+            self.study.axes[x].label(self.study.catalogue),
+            y.map_or_else(String::new, |y| self.study.axes[y].label(self.study.catalogue)),
+        );
         let of_y: &[String] = y.map_or(&blank, |y| &self.study.axes[y].values);
         let panel = |head: &Vec<String>| {
             let mut cells = Vec::new();

@@ -3,7 +3,6 @@
 use super::grid::Grid;
 use super::study::Study;
 use super::varied::{MISSING, ordered};
-use crate::registry::Catalogue;
 
 /// Options that drive a run and are not settings of the catalogue: name, meaning, and what the option stresses.
 const DRIVES: [(&str, &str, &str); 6] = [
@@ -24,7 +23,7 @@ pub(super) fn off_standard(study: &Study) -> Grid {
         &["setting", "values", "standard", "why", "what it does", "what it stresses"],
     );
     for (name, values) in study.fixed() {
-        let known = Catalogue.setting(&name).ok();
+        let known = study.catalogue.setting(&name).ok();
         let values = ordered(values.into_iter().collect());
         let is_off = known.is_none_or(|setting| values.iter().any(|value| value != setting.default));
         if values.len() < 2 && !is_off {
@@ -56,8 +55,10 @@ pub(super) fn tested(study: &Study) -> Grid {
     );
     for (name, values) in study.fixed() {
         let values: Vec<String> = ordered(values.into_iter().filter(|value| value != MISSING).collect());
-        let legal =
-            Catalogue.setting(&name).map_or_else(|_| String::new(), |setting| setting.range.to_string());
+        let legal = study
+            .catalogue
+            .setting(&name)
+            .map_or_else(|_| String::new(), |setting| setting.range.to_string());
         let numbers: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
         let covered = match (&numbers, &values[..]) {
             (Some(_), [first, .., last]) => format!("{first} to {last}"),

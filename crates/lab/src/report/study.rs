@@ -19,6 +19,8 @@ use crate::{Catalogue, Starvation, StarvedType};
 /// A study: runs that belong together.
 #[derive(Debug)]
 pub struct Study {
+    /// The catalogue of the schemes.
+    pub(super) catalogue: Catalogue,
     /// The title: that of the recipe or, without one, the workload and the schemes.
     pub title: String,
     /// Whether the study has a recipe.
@@ -79,19 +81,19 @@ pub struct Leader {
 }
 
 /// Returns the studies of a directory's contents.
-pub(super) fn studies(material: &Material, against: Option<&str>) -> Vec<Study> {
+pub(super) fn studies(catalogue: Catalogue, material: &Material, against: Option<&str>) -> Vec<Study> {
     let mut is_taken = vec![false; material.runs.len()];
     let mut studies = Vec::new();
     for recipe in &material.recipes {
         let mut own = Vec::new();
         let axes = Varied::of_recipe(recipe);
         for (run, is_taken) in material.runs.iter().zip(&mut is_taken) {
-            if asks_for(recipe, &axes, run) {
+            if asks_for(catalogue, recipe, &axes, run) {
                 *is_taken = true;
                 own.push(run);
             }
         }
-        studies.extend(by_build(&own).into_values().map(|runs| of_recipe(recipe, &runs, against)));
+        studies.extend(by_build(&own).into_values().map(|runs| of_recipe(catalogue, recipe, &runs, against)));
     }
     let rest = material.runs.iter().zip(is_taken).filter(|(_, is_taken)| !is_taken);
     let mut by_workload: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
@@ -99,7 +101,7 @@ pub(super) fn studies(material: &Material, against: Option<&str>) -> Vec<Study> 
         by_workload.entry(shown(&run["workload"])).or_default().push(run);
     }
     for runs in by_workload.into_values() {
-        studies.extend(by_build(&runs).into_values().map(|runs| of_runs(&runs, against)));
+        studies.extend(by_build(&runs).into_values().map(|runs| of_runs(catalogue, &runs, against)));
     }
     name_builds(&mut studies);
     studies
@@ -125,21 +127,21 @@ fn by_build<'v>(runs: &[&'v Value]) -> BTreeMap<Option<String>, Vec<&'v Value>> 
 }
 
 /// Whether a recipe asks for a run.
-fn asks_for(recipe: &Recipe, axes: &[Varied], run: &Value) -> bool {
+fn asks_for(catalogue: Catalogue, recipe: &Recipe, axes: &[Varied], run: &Value) -> bool {
     let scheme = shown(&run["scheme"]);
     let seeds = recipe.seed..recipe.seed.saturating_add(recipe.repeat);
     run["workload"] == recipe.workload.as_str()
         && recipe.schemes.contains(&scheme)
         && run["seed"].as_u64().is_none_or(|seed| seeds.contains(&seed))
         && run["asked_s"].as_f64().is_none_or(|seconds| (seconds - recipe.seconds).abs() < 1e-9)
-        && recipe.settings.iter().all(|(name, value)| has(run, &scheme, name, &value.to_string()))
-        && axes.iter().all(|axis| !axis.places(run, &scheme).is_empty())
+        && recipe.settings.iter().all(|(name, value)| has(catalogue, run, &scheme, name, &value.to_string()))
+        && axes.iter().all(|axis| !axis.places(catalogue, run, &scheme).is_empty())
 }
 
-fn of_recipe(recipe: &Recipe, runs: &[&Value], against: Option<&str>) -> Study {
+fn of_recipe(catalogue: Catalogue, recipe: &Recipe, runs: &[&Value], against: Option<&str>) -> Study {
     let axes = Varied::of_recipe(recipe);
     let points: usize = axes.iter().map(|axis| axis.values.len()).product();
-    let mut study = Study::new(runs, axes, recipe.schemes.clone(), against);
+    let mut study = Study::new(catalogue, runs, axes, recipe.schemes.clone(), against);
     let lines = points * recipe.schemes.len();
     study.missing =
         (lines * recipe.repeat as usize).saturating_sub(study.lines.iter().map(|line| line.runs).sum());
@@ -147,21 +149,27 @@ fn of_recipe(recipe: &Recipe, runs: &[&Value], against: Option<&str>) -> Study {
     study
 }
 
-fn of_runs(runs: &[&Value], against: Option<&str>) -> Study {
+fn of_runs(catalogue: Catalogue, runs: &[&Value], against: Option<&str>) -> Study {
     let mut schemes: Vec<String> = runs.iter().map(|run| shown(&run["scheme"])).collect();
-    schemes.sort_by_key(|scheme| (place_of(scheme), scheme.clone()));
+    schemes.sort_by_key(|scheme| (place_of(catalogue, scheme), scheme.clone()));
     schemes.dedup();
-    Study::new(runs, varied(runs), schemes, against)
+    Study::new(catalogue, runs, varied(catalogue, runs), schemes, against)
 }
 
 /// Returns the position of a scheme in the catalogue; unknown schemes come last.
-pub(super) fn place_of(scheme: &str) -> usize {
-    Catalogue.schemes().iter().position(|entry| entry.info.name == scheme).unwrap_or(usize::MAX)
+pub(super) fn place_of(catalogue: Catalogue, scheme: &str) -> usize {
+    catalogue.schemes().position(|entry| entry.info.name == scheme).unwrap_or(usize::MAX)
 }
 
 impl Study {
-    fn new(runs: &[&Value], axes: Vec<Varied>, schemes: Vec<String>, against: Option<&str>) -> Self {
-        let cells = cells(runs, &axes);
+    fn new(
+        catalogue: Catalogue,
+        runs: &[&Value],
+        axes: Vec<Varied>,
+        schemes: Vec<String>,
+        against: Option<&str>,
+    ) -> Self {
+        let cells = cells(catalogue, runs, &axes);
         let made: BTreeSet<&str> = cells.keys().map(|(_, scheme)| scheme.as_str()).collect();
         let schemes: Vec<String> =
             schemes.into_iter().filter(|scheme| made.contains(scheme.as_str())).collect();
@@ -171,6 +179,7 @@ impl Study {
         points.dedup();
         let workload = shown(&runs[0]["workload"]);
         let mut study = Self {
+            catalogue,
             title: format!("{workload}: {}", schemes.join(", ")),
             is_of_recipe: false,
             build: runs[0]["build"].as_str().map(str::to_owned),
@@ -315,7 +324,7 @@ impl Leader {
 /// Runs by point, scheme and repetition. A point consists of the indexes of its values.
 type Cells<'v> = BTreeMap<(Vec<usize>, String), BTreeMap<u64, &'v Value>>;
 
-fn cells<'v>(runs: &[&'v Value], axes: &[Varied]) -> Cells<'v> {
+fn cells<'v>(catalogue: Catalogue, runs: &[&'v Value], axes: &[Varied]) -> Cells<'v> {
     let mut cells = Cells::new();
     let mut repetitions: Vec<(u64, u64)> = runs.iter().map(|run| repetition(run)).collect();
     repetitions.sort_unstable();
@@ -323,7 +332,7 @@ fn cells<'v>(runs: &[&'v Value], axes: &[Varied]) -> Cells<'v> {
     for run in runs {
         let scheme = shown(&run["scheme"]);
         let nth = repetitions.binary_search(&repetition(run)).unwrap_or(0) as u64;
-        for point in points_of(run, &scheme, axes) {
+        for point in points_of(catalogue, run, &scheme, axes) {
             let cell = cells.entry((point, scheme.clone())).or_default();
             // A run that repeats an earlier one under the same seed counts as one more repetition.
             let mut nth = nth;
@@ -344,9 +353,9 @@ fn repetition(run: &Value) -> (u64, u64) {
 
 /// Returns the points to which a run belongs. There are several if a setting of another scheme varies, because it does
 /// not apply to the run.
-fn points_of(run: &Value, scheme: &str, axes: &[Varied]) -> Vec<Vec<usize>> {
+fn points_of(catalogue: Catalogue, run: &Value, scheme: &str, axes: &[Varied]) -> Vec<Vec<usize>> {
     axes.iter().fold(vec![Vec::new()], |points, axis| {
-        let numbers = axis.places(run, scheme);
+        let numbers = axis.places(catalogue, run, scheme);
         let longer = |point: &Vec<usize>| {
             numbers.iter().map(|at| [point.as_slice(), &[*at]].concat()).collect::<Vec<_>>()
         };

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::registry::tests::catalogue;
 
 /// A script that must never run in a page, whatever text a result contains.
 const HOSTILE: &str = "</script><script>window.intruder=1</script>";
@@ -31,7 +32,7 @@ impl Folder {
     }
 
     fn read(&self) -> Report {
-        Report::read(&self.0, None).expect("readable")
+        Report::read(catalogue(), &self.0, None).expect("readable")
     }
 }
 
@@ -265,7 +266,8 @@ fn a_winner_that_starves_a_type_is_never_named_without_it() {
     assert!(
         text.contains("no_wait against silo: slower at 2 of 2 points") == (report.studies[0].first == "silo")
     );
-    let against = Report::read(&Folder::new("starving-against", &runs).0, Some("no_wait")).expect("measured");
+    let against = Report::read(catalogue(), &Folder::new("starving-against", &runs).0, Some("no_wait"))
+        .expect("measured");
     let told = super::text(&against);
     let line = told.lines().find(|line| line.contains("silo against no_wait")).expect("compared");
     assert!(line.contains("but silo STARVES"), "{line}");
@@ -300,9 +302,9 @@ fn the_tested_region_names_what_was_covered_and_what_was_not() {
 #[test]
 fn another_scheme_can_be_what_others_are_compared_with() {
     let folder = Folder::new("against", &crossing());
-    let report = Report::read(&folder.0, Some("silo")).expect("measured");
+    let report = Report::read(catalogue(), &folder.0, Some("silo")).expect("measured");
     assert_eq!(report.studies[0].first, "silo");
-    let says = Report::read(&folder.0, Some("mvto")).expect_err("not measured").0;
+    let says = Report::read(catalogue(), &folder.0, Some("mvto")).expect_err("not measured").0;
     assert!(says.contains("--against mvto") && says.contains("no_wait, silo"), "{says}");
 }
 
@@ -405,7 +407,7 @@ fn of_points_that_were_drawn_none_is_made_a_finding() {
 
 #[test]
 fn what_is_no_result_is_refused_with_the_way_out() {
-    let refusal = |folder: &Folder| Report::read(&folder.0, None).expect_err("refused").0;
+    let refusal = |folder: &Folder| Report::read(catalogue(), &folder.0, None).expect_err("refused").0;
     let folder = Folder::new("odd", &[]);
     assert!(refusal(&folder).contains("contend sweep"), "{}", refusal(&folder));
     folder.write("runs/a.json", "{\"kind\": \"run\", \"work");
@@ -419,5 +421,5 @@ fn what_is_no_result_is_refused_with_the_way_out() {
     assert_eq!(folder.read().studies[0].lines[0].line.median(), None, "odd, and still shown");
     folder.write("conditions.json", "[]");
     assert!(refusal(&folder).contains("conditions.json"), "{}", refusal(&folder));
-    assert!(Report::read(&folder.0.join("nowhere"), None).is_err());
+    assert!(Report::read(catalogue(), &folder.0.join("nowhere"), None).is_err());
 }

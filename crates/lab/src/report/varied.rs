@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::Catalogue;
 use crate::compare::CHOSEN;
-use crate::registry::Catalogue;
 use crate::sweep::{Recipe, VARIANT};
 
 /// An axis: a choice that varies among runs.
@@ -34,17 +34,17 @@ impl Varied {
 
     /// Returns the indexes of the values that a run of a scheme has. A setting of another scheme does not apply to the
     /// run, so the run has all its values. A value that is not on the axis has no index.
-    pub(super) fn places(&self, run: &Value, scheme: &str) -> Vec<usize> {
+    pub(super) fn places(&self, catalogue: Catalogue, run: &Value, scheme: &str) -> Vec<usize> {
         let is_of = |at: &usize| match self.stands_for.get(*at) {
-            Some(together) => together.iter().all(|(name, value)| has(run, scheme, name, value)),
-            None => has(run, scheme, &self.name, &self.values[*at]),
+            Some(together) => together.iter().all(|(name, value)| has(catalogue, run, scheme, name, value)),
+            None => has(catalogue, run, scheme, &self.name, &self.values[*at]),
         };
         (0..self.values.len()).filter(is_of).collect()
     }
 
     /// Returns the value that a run of a scheme has, as a table shows it.
-    pub(super) fn told(&self, run: &Value, scheme: &str) -> String {
-        let named = || Some(self.values[*self.places(run, scheme).first()?].clone());
+    pub(super) fn told(&self, catalogue: Catalogue, run: &Value, scheme: &str) -> String {
+        let named = || Some(self.values[*self.places(catalogue, run, scheme).first()?].clone());
         let value = if self.stands_for.is_empty() { value_of(run, &self.name) } else { named() };
         value.unwrap_or_else(|| MISSING.to_owned())
     }
@@ -58,8 +58,8 @@ impl Varied {
     }
 
     /// Returns the name with its unit, as an axis is labelled.
-    pub fn label(&self) -> String {
-        match Catalogue.setting(&self.name).map_or("", |setting| setting.unit) {
+    pub fn label(&self, catalogue: Catalogue) -> String {
+        match catalogue.setting(&self.name).map_or("", |setting| setting.unit) {
             "" => self.name.clone(),
             unit => format!("{} ({unit})", self.name),
         }
@@ -94,16 +94,16 @@ pub(super) fn value_of(run: &Value, name: &str) -> Option<String> {
 
 /// Whether a run of a scheme has this value of a setting or option. A run has every value of a setting of another
 /// scheme.
-pub(super) fn has(run: &Value, scheme: &str, name: &str, value: &str) -> bool {
+pub(super) fn has(catalogue: Catalogue, run: &Value, scheme: &str, name: &str, value: &str) -> bool {
     match value_of(run, name) {
         Some(its) => is_same(&its, value),
-        None => value == MISSING || is_of_another(name, scheme),
+        None => value == MISSING || is_of_another(catalogue, name, scheme),
     }
 }
 
 /// Whether `name` is a setting of a scheme other than `scheme`, and so does not apply to the scheme's runs.
-fn is_of_another(name: &str, scheme: &str) -> bool {
-    Catalogue.owner(name).is_some_and(|owner| owner != scheme)
+fn is_of_another(catalogue: Catalogue, name: &str, scheme: &str) -> bool {
+    catalogue.owner(name).is_some_and(|owner| owner != scheme)
 }
 
 /// Returns a JSON value as text, without quotation marks.
@@ -118,7 +118,7 @@ fn is_same(a: &str, b: &str) -> bool {
 
 /// Returns the axes along which runs vary, sorted by name. A setting of a scheme is an axis if it varies among the runs
 /// of that scheme.
-pub(super) fn varied(runs: &[&Value]) -> Vec<Varied> {
+pub(super) fn varied(catalogue: Catalogue, runs: &[&Value]) -> Vec<Varied> {
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut add = |name: &String, value: &str| {
         let values = all.entry(name.clone()).or_default();
@@ -130,7 +130,9 @@ pub(super) fn varied(runs: &[&Value]) -> Vec<Varied> {
         runs.iter().map(|run| (shown(&run["scheme"]), chosen(run))).collect();
     let names: BTreeSet<&String> = chosen.iter().flat_map(|(_, chosen)| chosen.keys()).collect();
     for (scheme, chosen) in &chosen {
-        for name in names.iter().filter(|name| chosen.contains_key(**name) || !is_of_another(name, scheme)) {
+        for name in
+            names.iter().filter(|name| chosen.contains_key(**name) || !is_of_another(catalogue, name, scheme))
+        {
             add(name, chosen.get(*name).map_or(MISSING, String::as_str));
         }
     }
@@ -178,6 +180,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::registry::tests::catalogue;
 
     #[test]
     fn numbers_are_ordered_by_size_and_words_by_letters() {
@@ -190,7 +193,7 @@ mod tests {
     fn what_all_runs_have_alike_does_not_vary() {
         let run = |theta: f64, workers: u64| json!({ "workers": workers, "settings": { "ycsb.theta": theta, "x": 1 } });
         let runs = [run(0.9, 2), run(0.5, 2)];
-        let found = varied(&runs.iter().collect::<Vec<_>>());
+        let found = varied(catalogue(), &runs.iter().collect::<Vec<_>>());
         assert_eq!(
             found,
             [Varied {
@@ -203,10 +206,10 @@ mod tests {
         let crowd = |workers: u64| json!({ "workers": workers, "clients_asked": workers, "settings": {} });
         let together = [crowd(1), crowd(2), crowd(4)];
         let names: Vec<String> =
-            varied(&together.iter().collect::<Vec<_>>()).into_iter().map(|of| of.name).collect();
+            varied(catalogue(), &together.iter().collect::<Vec<_>>()).into_iter().map(|of| of.name).collect();
         assert_eq!(names, ["workers"], "clients go with them");
         let older = json!({ "workers": 2, "settings": { "ycsb.theta": 0.5 } });
-        let found = varied(&[&older, &runs[1]]);
+        let found = varied(catalogue(), &[&older, &runs[1]]);
         assert_eq!(
             (found[0].name.as_str(), found[0].values.as_slice()),
             ("x", ["1", "-"].map(str::to_owned).as_slice())

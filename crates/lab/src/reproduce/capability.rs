@@ -1,6 +1,7 @@
 //! Capabilities that repeating an experiment can need. The list is closed, so that a test can ask which of them this
 //! version has.
 
+use runs::WORKLOADS;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -34,7 +35,7 @@ const fn wanted(name: &'static str, says: &'static str, told_by: ToldBy) -> Capa
     Capability { name, says, told_by }
 }
 
-/// All capabilities except the names of schemes and workloads, which are capabilities, too.
+/// All capabilities except the names of workloads, which are capabilities, too.
 const CAPABILITIES: &[Capability] = &[
     wanted("simulator", "the simulator of more cores", ToldBy::Nothing),
     wanted("far_memory", "the simulator of far memory", ToldBy::Nothing),
@@ -63,20 +64,13 @@ impl TryFrom<String> for Capability {
 
     fn try_from(name: String) -> Result<Self, String> {
         let known = CAPABILITIES.iter().find(|known| known.name == name).copied();
-        let scheme = || {
-            let name = Catalogue.scheme(&name).ok()?.name;
-            Some(wanted(name, name, ToldBy::Scheme(name)))
-        };
         let workload = || {
-            let name = Catalogue.workload(&name).ok()?.name;
+            let name = WORKLOADS.iter().find(|workload| workload.name == name)?.name;
             Some(wanted(name, name, ToldBy::Workload(name)))
         };
-        known.or_else(scheme).or_else(workload).ok_or_else(|| {
+        known.or_else(workload).ok_or_else(|| {
             let names: Vec<&str> = CAPABILITIES.iter().map(|known| known.name).collect();
-            format!(
-                "`{name}` is nothing to wait for: name one of {}, a scheme or a workload",
-                names.join(", ")
-            )
+            format!("`{name}` is nothing to wait for: name one of {}, or a workload", names.join(", "))
         })
     }
 }
@@ -99,11 +93,11 @@ impl Capability {
     }
 
     /// Whether this version has the capability, so that no experiment waits for it.
-    pub fn is_here(self) -> bool {
+    pub fn is_here(self, catalogue: Catalogue) -> bool {
         match self.told_by {
-            ToldBy::Scheme(name) => Catalogue.scheme(name).is_ok(),
-            ToldBy::Workload(name) => Catalogue.workload(name).is_ok(),
-            ToldBy::Setting(name) => Catalogue.setting(name).is_ok(),
+            ToldBy::Scheme(name) => catalogue.scheme(name).is_ok(),
+            ToldBy::Workload(name) => catalogue.workload(name).is_ok(),
+            ToldBy::Setting(name) => catalogue.setting(name).is_ok(),
             ToldBy::Itself => true,
             ToldBy::Nothing => false,
         }
@@ -118,17 +112,19 @@ pub(super) fn all(capabilities: &[Capability]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::tests::catalogue;
 
     #[test]
     fn what_is_here_is_told_by_the_catalogues() {
-        let is_here = |name: &str| Capability::try_from(name.to_owned()).map(Capability::is_here);
-        for name in ["silo", "cicada", "calvin", "tpcc", "smallbank", "log", "terminals", "dialogues"] {
+        let is_here =
+            |name: &str| Capability::try_from(name.to_owned()).map(|known| known.is_here(catalogue()));
+        for name in ["tpcc", "smallbank", "log", "terminals", "dialogues"] {
             assert_eq!(is_here(name), Ok(true), "{name}");
         }
         for name in ["simulator", "replication", "phase_switching"] {
             assert_eq!(is_here(name), Ok(false), "{name}");
         }
         let says = is_here("simulater").expect_err("a closed list");
-        assert!(says.contains("simulator") && says.contains("a scheme or a workload"), "{says}");
+        assert!(says.contains("simulator") && says.contains("or a workload"), "{says}");
     }
 }

@@ -433,12 +433,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::registry::tests::catalogue;
     use crate::sweep::Recipe;
 
     fn sweep() -> Sweep {
         let text = "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\", \"no_wait\"]\nrepeat = 8\n\
                     [vary]\n\"ycsb.theta\" = [0.5, 0.8, 0.9]\n[why]\n\"ycsb.theta\" = \"a test\"\n";
-        Sweep::new(Recipe::parse(text).expect("legal"), "a build").expect("possible")
+        Sweep::new(catalogue(), Recipe::parse(catalogue(), text).expect("legal"), "a build")
+            .expect("possible")
     }
 
     /// Returns the results of eight runs of each scheme at each theta, with the throughputs and abort rates of

@@ -328,6 +328,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::registry::tests::catalogue;
     use crate::reproduce::Rule;
     use crate::sweep::{Line, Recipe, Summary, Sweep};
 
@@ -366,7 +367,11 @@ mod tests {
         for Experiment { id, waits_for, clauses, .. } in all() {
             let of_clauses = clauses.iter().flat_map(|clause| &clause.waits_for);
             for wanted in waits_for.iter().chain(of_clauses) {
-                assert!(!wanted.is_here(), "{id} waits for {}, which is here: write a recipe", wanted.name());
+                assert!(
+                    !wanted.is_here(catalogue()),
+                    "{id} waits for {}, which is here: write a recipe",
+                    wanted.name()
+                );
             }
         }
     }
@@ -404,7 +409,8 @@ mod tests {
     /// Returns made-up results of all runs of a recipe, with the same number of commits in each run.
     fn made_up(name: &str) -> (Sweep, Summary) {
         let text = recipe(name).unwrap_or_else(|| panic!("no recipe {name}"));
-        let sweep = Sweep::new(Recipe::parse(text).expect("legal"), "a build").expect("possible");
+        let sweep = Sweep::new(catalogue(), Recipe::parse(catalogue(), text).expect("legal"), "a build")
+            .expect("possible");
         let mut summary = Summary::default();
         for first in sweep.units.iter().filter(|unit| unit.repetition == 0) {
             let value = json!({
@@ -451,7 +457,8 @@ mod tests {
     fn every_recipe_of_an_experiment_takes_minutes_and_has_pairs_enough_for_a_verdict() {
         let named: BTreeSet<String> = all().into_iter().flat_map(|experiment| experiment.recipes).collect();
         for (name, text) in RECIPES.iter().filter(|(name, _)| named.contains(*name)) {
-            let sweep = Sweep::new(Recipe::parse(text).expect("legal"), "a build").expect("possible");
+            let sweep = Sweep::new(catalogue(), Recipe::parse(catalogue(), text).expect("legal"), "a build")
+                .expect("possible");
             let minutes = sweep.units.iter().map(|unit| unit.lasts_s).sum::<f64>() / 60.0;
             assert!(
                 sweep.recipe.repeat >= 5,
@@ -465,7 +472,7 @@ mod tests {
     fn every_verdict_is_under_both_policies_of_retry_or_there_is_a_reason() {
         let named: BTreeSet<String> = all().into_iter().flat_map(|experiment| experiment.recipes).collect();
         for (name, text) in RECIPES.iter().filter(|(name, _)| named.contains(*name)) {
-            let recipe = Recipe::parse(text).expect("legal");
+            let recipe = Recipe::parse(catalogue(), text).expect("legal");
             let policies: Vec<String> =
                 recipe.vary.get("retry").into_iter().flatten().map(ToString::to_string).collect();
             let is_under_both = policies == ["same", "drop"];
@@ -479,7 +486,7 @@ mod tests {
         let names = find(id).expect("catalogued").recipes;
         names
             .iter()
-            .map(|name| Recipe::parse(recipe(name).expect("it comes along")).expect("legal"))
+            .map(|name| Recipe::parse(catalogue(), recipe(name).expect("it comes along")).expect("legal"))
             .collect()
     }
 

@@ -218,11 +218,12 @@ pub(super) mod tests {
     use super::super::study::tests::question;
     use super::super::{Method, Question, Sample};
     use super::*;
+    use crate::registry::tests::catalogue;
 
     /// Returns a study and its imagined measurements: silo slows down with theta by a factor of up to `e`, and nothing
     /// else matters to it; `no_wait` also slows down with the share of reads.
     pub(crate) fn planted(method: Method, noise: f64) -> (Study, Measured) {
-        let study = Study::new(Question { method, ..question() }, "a build").expect("possible");
+        let study = Study::new(catalogue(), Question { method, ..question() }, "a build").expect("possible");
         let along: Vec<Vec<f64>> = match method {
             Method::Morris => study.trajectories.iter().flat_map(|one| one.points.clone()).collect(),
             Method::Sobol => Vec::new(),

@@ -116,6 +116,7 @@ mod tests {
     use super::super::Question;
     use super::super::study::tests::question;
     use super::*;
+    use crate::registry::tests::catalogue;
     use crate::sweep::Unit;
 
     fn with_store<T>(name: &str, work: impl FnOnce(&Store) -> T) -> T {
@@ -126,7 +127,7 @@ mod tests {
     }
 
     fn study(points: Option<usize>, method: Method) -> Study {
-        Study::new(Question { method, points, ..question() }, "a build").expect("possible")
+        Study::new(catalogue(), Question { method, points, ..question() }, "a build").expect("possible")
     }
 
     fn result() -> Value {

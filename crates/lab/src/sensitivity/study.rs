@@ -87,14 +87,14 @@ impl Study {
     ///
     /// # Errors
     /// Anything unknown, out of range or contradictory, and a space of which hardly any point can be run.
-    pub fn new(question: Question, build: &str) -> Result<Self, Refusal> {
+    pub fn new(catalogue: Catalogue, question: Question, build: &str) -> Result<Self, Refusal> {
         judge(&question)?;
-        let schemes = Catalogue.schemes_of(Some(&question.schemes.join(",")))?;
+        let schemes = catalogue.schemes_of(Some(&question.schemes.join(",")))?;
         let schemes: Vec<&'static str> = schemes.into_iter().map(|info| info.name).collect();
         let Question { seconds, warmup, seed, pin, check, .. } = question;
         let how = How { seconds, warmup, seed, pin, check };
         let asked = (&question.vary[..], &question.set[..]);
-        let ground = Ground::new(Some(&question.workload), &schemes, asked, how, build)?;
+        let ground = Ground::new(catalogue, Some(&question.workload), &schemes, asked, how, build)?;
         let mut study = Self { question, ground, schemes, trajectories: Vec::new() };
         study.trajectories = study.draw()?;
         Ok(study)
@@ -152,6 +152,7 @@ fn judge(question: &Question) -> Result<(), Refusal> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::registry::tests::catalogue;
 
     pub(crate) fn question() -> Question {
         Question {
@@ -171,7 +172,7 @@ pub(super) mod tests {
     }
 
     fn refusal(question: Question) -> String {
-        Study::new(question, "a build").expect_err("refused").0
+        Study::new(catalogue(), question, "a build").expect_err("refused").0
     }
 
     #[test]
@@ -179,7 +180,8 @@ pub(super) mod tests {
         // Nothing runs with fewer clients than workers, which is the case in half of this space.
         let vary = vec!["workers=1..8".to_owned(), "clients=1..8".to_owned()];
         let set = question().set[1..].to_vec();
-        let study = Study::new(Question { vary, set, ..question() }, "a build").expect("possible");
+        let study =
+            Study::new(catalogue(), Question { vary, set, ..question() }, "a build").expect("possible");
         assert!(!study.trajectories.is_empty());
         let points = study.trajectories.iter().flat_map(|trajectory| &trajectory.points);
         for point in points.chain(&study.filling().take(50).collect::<Vec<_>>()) {
@@ -189,7 +191,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_trajectory_has_a_step_on_which_nothing_changes() {
-        let study = Study::new(question(), "a build").expect("possible");
+        let study = Study::new(catalogue(), question(), "a build").expect("possible");
         assert_eq!(study.trajectories.len(), TRAJECTORIES);
         for trajectory in &study.trajectories {
             let same = trajectory.points.windows(2).filter(|ends| ends[0] == ends[1]).count();

@@ -87,13 +87,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::registry::tests::catalogue;
     use crate::sweep::Recipe;
 
     #[test]
     fn runs_are_made_until_one_is_not_or_there_is_no_time() {
         let text = "title = \"a test\"\nworkload = \"tpcc\"\nschemes = [\"silo\"]\nrepeat = 4\n";
-        let recipe = Recipe::parse(text).expect("legal");
-        let sweep = Sweep::new(recipe.clone(), "a build").expect("possible");
+        let recipe = Recipe::parse(catalogue(), text).expect("legal");
+        let sweep = Sweep::new(catalogue(), recipe.clone(), "a build").expect("possible");
         let path = std::env::temp_dir().join(format!("contend-measuring-{}", std::process::id()));
         let store = Store::open(&path).expect("writable");
         let measure = |sweep: &Sweep, limit: usize| {
@@ -107,7 +108,7 @@ mod tests {
         };
         assert_eq!(measure(&sweep, 1), 1);
         let hurried = Recipe { budget_minutes: Some(0.0), ..recipe };
-        assert_eq!(measure(&Sweep::new(hurried, "a build").expect("possible"), 9), 1, "no time");
+        assert_eq!(measure(&Sweep::new(catalogue(), hurried, "a build").expect("possible"), 9), 1, "no time");
         assert_eq!(measure(&sweep, 9), 4, "only those that were left");
         let entry = &store.all().expect("readable")[0];
         assert_eq!(

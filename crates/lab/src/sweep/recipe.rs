@@ -16,7 +16,8 @@ pub struct Recipe {
     pub title: String,
     /// The workload's name.
     pub workload: String,
-    /// The schemes that are compared. The others are compared with the first.
+    /// The schemes that are compared. The others are compared with the first. In a file, `all` stands for all schemes
+    /// that admit any number of workers and are not named beside it; [`parse`](Self::parse) puts their names there.
     pub schemes: Vec<String>,
     /// The number of runs of each scheme at each point.
     #[serde(default = "repeat")]
@@ -148,10 +149,11 @@ impl Recipe {
     /// without a reason. The error says what to do.
     ///
     /// [`Sweep::new`]: super::Sweep::new
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
-        let recipe: Self =
+    pub fn parse(catalogue: Catalogue, text: &str) -> Result<Self, Refusal> {
+        let mut recipe: Self =
             toml::from_str(text).map_err(|error| Refusal(error.to_string().trim_end().to_owned()))?;
-        recipe.judge()?;
+        recipe.schemes = named(catalogue, &recipe.schemes)?;
+        recipe.judge(catalogue)?;
         Ok(recipe)
     }
 
@@ -175,7 +177,7 @@ impl Recipe {
         self.settings.iter().chain(varied).chain(of_variants)
     }
 
-    fn judge(&self) -> Result<(), Refusal> {
+    fn judge(&self, catalogue: Catalogue) -> Result<(), Refusal> {
         let refuse = |says: String| Err(Refusal(says));
         if self.schemes.is_empty() {
             return refuse(
@@ -215,10 +217,10 @@ impl Recipe {
         self.judge_variants()?;
         for name in self.given().map(|(name, _)| name).chain(self.why.keys()) {
             if !DRIVES.contains(&name.as_str()) {
-                Catalogue.setting(name)?;
+                catalogue.setting(name)?;
             }
         }
-        match self.unjustified() {
+        match self.unjustified(catalogue) {
             Some(name) => refuse(format!(
                 "`{name}` is off its standard value, and nothing says why: add `\"{name}\" = \"...\"` to `[why]`; \
                  readers of the results will want to know"
@@ -247,9 +249,9 @@ impl Recipe {
     }
 
     /// Returns a setting that is off its standard value somewhere without a reason.
-    fn unjustified(&self) -> Option<&str> {
+    fn unjustified(&self, catalogue: Catalogue) -> Option<&str> {
         let is_off = |(name, value): &(&String, &Scalar)| {
-            let standard = Catalogue.setting(name).ok().map(|setting| setting.default);
+            let standard = catalogue.setting(name).ok().map(|setting| setting.default);
             standard.is_some_and(|standard| standard != value.to_string())
         };
         let is_silent = |name: &&String| self.why.get(*name).is_none_or(|why| why.trim().is_empty());
@@ -274,6 +276,7 @@ impl Recipe {
     /// Returns the request of a scheme at a point, in a repetition.
     pub(super) fn request(
         &self,
+        catalogue: Catalogue,
         scheme: &str,
         point: &[(String, String)],
         repetition: u64,
@@ -302,12 +305,27 @@ impl Recipe {
                 "arrivals" => request.arrivals = word(&name, &value, &Arrival::ALL, Arrival::name)?,
                 "rate" => request.rate = Some(number(&name, &value)?),
                 // A setting of another scheme does not apply to this scheme.
-                _ if Catalogue.owner(&name).is_some_and(|owner| owner != scheme) => {}
+                _ if catalogue.owner(&name).is_some_and(|owner| owner != scheme) => {}
                 _ => request.set.push(format!("{name}={value}")),
             }
         }
         Ok(request)
     }
+}
+
+/// Returns the schemes of a list in which `all` may stand for those that are not named.
+fn named(catalogue: Catalogue, list: &[String]) -> Result<Vec<String>, Refusal> {
+    let mut names = Vec::new();
+    for name in list {
+        if name == "all" {
+            let all = catalogue.schemes_of(Some("all"))?;
+            let rest = all.iter().map(|info| info.name.to_owned()).filter(|name| !list.contains(name));
+            names.extend(rest);
+        } else {
+            names.push(name.clone());
+        }
+    }
+    Ok(names)
 }
 
 fn number<N: FromStr>(name: &str, value: &str) -> Result<N, Refusal> {
@@ -327,6 +345,7 @@ fn word<T: Copy>(name: &str, value: &str, all: &[T], name_of: fn(T) -> &'static 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::tests::catalogue;
 
     const RECIPE: &str = r#"
         title = "a test"
@@ -343,15 +362,15 @@ mod tests {
     "#;
 
     fn refusal(text: &str) -> String {
-        Recipe::parse(text).expect_err("refused").0
+        Recipe::parse(catalogue(), text).expect_err("refused").0
     }
 
     #[test]
     fn a_recipe_has_standard_values_for_what_it_leaves_out() {
-        let recipe = Recipe::parse(RECIPE).expect("legal");
+        let recipe = Recipe::parse(catalogue(), RECIPE).expect("legal");
         assert_eq!((recipe.repeat, recipe.seed, recipe.check), (5, 1, true));
         let point = [("ycsb.theta".to_owned(), "0.9".to_owned())];
-        let request = recipe.request("silo", &point, 3).expect("legal");
+        let request = recipe.request(catalogue(), "silo", &point, 3).expect("legal");
         assert_eq!((request.workers, request.seed), (Some(1), 4));
         assert_eq!(request.set, ["ycsb.records=1000", "ycsb.theta=0.9"]);
     }
@@ -363,7 +382,7 @@ mod tests {
         let logged = "log_in_memory = true\n[settings]\n\"run.durability\" = \"async\"";
         let text =
             RECIPE.replace("[settings]", logged).replace("[why]", "[why]\n\"run.durability\" = \"a test\"");
-        assert!(Recipe::parse(&text).expect("legal").log_in_memory);
+        assert!(Recipe::parse(catalogue(), &text).expect("legal").log_in_memory);
     }
 
     #[test]
@@ -371,7 +390,10 @@ mod tests {
         let text = RECIPE.replace("[vary]", "\"ycsb.distinct\" = false\n\"ycsb.workload\" = \"f\"\n[vary]");
         let text =
             text.replace("[why]", "[why]\n\"ycsb.distinct\" = \"a test\"\n\"ycsb.workload\" = \"a test\"");
-        let request = Recipe::parse(&text).expect("legal").request("silo", &[], 0).expect("legal");
+        let request = Recipe::parse(catalogue(), &text)
+            .expect("legal")
+            .request(catalogue(), "silo", &[], 0)
+            .expect("legal");
         assert_eq!(request.set, ["ycsb.distinct=false", "ycsb.records=1000", "ycsb.workload=f"]);
     }
 
@@ -380,9 +402,9 @@ mod tests {
         let text = RECIPE.replace("workers = 1", "workers = 1\nmode = \"interactive\"\nwarmup_is = 0");
         let text = text.replace("warmup_is = 0", "arrivals = \"poisson\"\nrate = 1500.5");
         let text = text.replace("[settings]", "warmup = \"auto\"\ncooldown = 0.25\n[settings]");
-        let recipe = Recipe::parse(&text).expect("legal");
+        let recipe = Recipe::parse(catalogue(), &text).expect("legal");
         let point = [("rtt_us".to_owned(), "tcp".to_owned())];
-        let request = recipe.request("silo", &point, 0).expect("legal");
+        let request = recipe.request(catalogue(), "silo", &point, 0).expect("legal");
         assert_eq!((request.mode, request.rtt_us), (Mode::Interactive, Some(50)));
         assert_eq!((request.arrivals, request.rate), (Arrival::Poisson, Some(1500.5)));
         assert!(request.until_steady && request.warmup > 5.0 && request.cooldown > 0.2);
@@ -393,7 +415,10 @@ mod tests {
             ("batch", "1.5", "whole"),
         ] {
             let point = [(name.to_owned(), value.to_owned())];
-            assert!(recipe.request("silo", &point, 0).expect_err("refused").0.contains(says), "{name}");
+            assert!(
+                recipe.request(catalogue(), "silo", &point, 0).expect_err("refused").0.contains(says),
+                "{name}"
+            );
         }
     }
 
@@ -421,12 +446,12 @@ mod tests {
             let says = refusal(&RECIPE.replace(line, ""));
             assert!(says.contains(name) && says.contains("[why]"), "{says}");
         }
-        let standard = Catalogue.setting("ycsb.records").expect("a setting").default;
+        let standard = catalogue().setting("ycsb.records").expect("a setting").default;
         let records = format!("\"ycsb.records\" = {standard}");
         let text = RECIPE
             .replace("\"ycsb.records\" = 1000", &records)
             .replace("\"ycsb.records\" = \"quick to load\"", "");
-        assert!(Recipe::parse(&text).is_ok(), "the standard value needs none");
+        assert!(Recipe::parse(catalogue(), &text).is_ok(), "the standard value needs none");
     }
 
     const VARIANTS: &str = r#"
@@ -449,12 +474,12 @@ mod tests {
 
     #[test]
     fn variants_are_an_axis_whose_settings_change_together() {
-        let recipe = Recipe::parse(VARIANTS).expect("legal");
+        let recipe = Recipe::parse(catalogue(), VARIANTS).expect("legal");
         let axes = recipe.axes();
         assert_eq!(axes[0], ("variant", vec!["one".to_owned(), "two".to_owned()]));
         assert_eq!(axes[1].0, "tpcc.mix");
         let point = [("variant".to_owned(), "two".to_owned()), ("tpcc.mix".to_owned(), "full".to_owned())];
-        let request = recipe.request("silo", &point, 0).expect("legal");
+        let request = recipe.request(catalogue(), "silo", &point, 0).expect("legal");
         assert_eq!(
             (request.workers, request.set),
             (Some(2), vec!["tpcc.warehouses=2".to_owned(), "tpcc.mix=full".to_owned()])
@@ -473,12 +498,28 @@ mod tests {
     }
 
     #[test]
+    fn all_stands_for_the_schemes_that_are_not_named() {
+        let schemes = |list: &str| {
+            let text = RECIPE.replace("[\"silo\", \"no_wait\"]", list);
+            Recipe::parse(catalogue(), &text).expect("legal").schemes
+        };
+        let everything = catalogue().schemes_of(Some("all")).expect("known");
+        let everything: Vec<&str> = everything.into_iter().map(|info| info.name).collect();
+        assert_eq!(schemes("[\"all\"]"), everything);
+        let led = schemes("[\"silo\", \"all\"]");
+        assert_eq!((led[0].as_str(), led.len()), ("silo", everything.len()));
+        assert!(led[1..].iter().all(|name| name != "silo" && everything.contains(&name.as_str())));
+        let alone = schemes("[\"all\", \"uncontrolled\"]");
+        assert_eq!(alone.len(), everything.len() + 1, "a scheme for one worker has to be named");
+    }
+
+    #[test]
     fn settings_of_other_schemes_are_left_out() {
         let text = RECIPE.replace("workers = 1", "workers = 1\n\"silo.epoch_ms\" = 10");
         let text = text.replace("[why]", "[why]\n\"silo.epoch_ms\" = \"a test\"");
-        let recipe = Recipe::parse(&text).expect("legal");
+        let recipe = Recipe::parse(catalogue(), &text).expect("legal");
         let has_epoch = |scheme| {
-            let request = recipe.request(scheme, &[], 0).expect("legal");
+            let request = recipe.request(catalogue(), scheme, &[], 0).expect("legal");
             request.set.contains(&"silo.epoch_ms=10".to_owned())
         };
         assert!(has_epoch("silo") && !has_epoch("no_wait"));

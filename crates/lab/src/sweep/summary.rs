@@ -265,13 +265,15 @@ pub(crate) const fn verdict_name(verdict: Verdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::tests::catalogue;
     use crate::sweep::Recipe;
 
     fn sweep() -> Sweep {
         let text = "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\", \"no_wait\"]\nrepeat = 6\n\
                     [settings]\n\"ycsb.records\" = 1000\n[vary]\n\"ycsb.theta\" = [0.9, 0.5]\n\
                     [why]\n\"ycsb.records\" = \"a test\"\n\"ycsb.theta\" = \"a test\"\n";
-        Sweep::new(Recipe::parse(text).expect("legal"), "a build").expect("possible")
+        Sweep::new(catalogue(), Recipe::parse(catalogue(), text).expect("legal"), "a build")
+            .expect("possible")
     }
 
     fn result(throughput: Option<f64>, starved: bool) -> Value {

@@ -20,6 +20,8 @@ const ROWS_S: f64 = 1e6;
 /// A recipe that was found possible.
 #[derive(Debug)]
 pub struct Sweep {
+    /// The catalogue of the schemes.
+    pub(crate) catalogue: Catalogue,
     /// The recipe of the sweep.
     pub recipe: Recipe,
     /// The build that makes the runs.
@@ -72,9 +74,9 @@ impl Sweep {
     ///
     /// # Errors
     /// Unknown names, combinations of values that no scheme can run, and schemes that can run no combination.
-    pub fn new(recipe: Recipe, build: &str) -> Result<Self, Refusal> {
+    pub fn new(catalogue: Catalogue, recipe: Recipe, build: &str) -> Result<Self, Refusal> {
         let recipe = recipe.with_held_workers();
-        let schemes = Catalogue.schemes_of(Some(&recipe.schemes.join(",")))?;
+        let schemes = catalogue.schemes_of(Some(&recipe.schemes.join(",")))?;
         let schemes: Vec<&'static str> = schemes.into_iter().map(|info| info.name).collect();
         let axes: Vec<String> = recipe.axes().into_iter().map(|(name, _)| name.to_owned()).collect();
         let of_axes = recipe.axes().into_iter().map(|(_, values)| values.len());
@@ -89,8 +91,16 @@ impl Sweep {
         let points = combinations(&recipe);
         let (points_count, build) = (points.len(), build.to_owned());
         let units = Vec::new();
-        let mut sweep =
-            Self { recipe, build, axes, schemes, points: points_count, units, left_out: Vec::new() };
+        let mut sweep = Self {
+            catalogue,
+            recipe,
+            build,
+            axes,
+            schemes,
+            points: points_count,
+            units,
+            left_out: Vec::new(),
+        };
         let firsts = sweep.firsts(&points)?;
         sweep.refuse_schemes_without_points(&firsts)?;
         for repetition in 0..sweep.recipe.repeat {
@@ -98,7 +108,7 @@ impl Sweep {
             for point in shuffled(points.len(), &mut rng) {
                 for scheme in shuffled(sweep.schemes.len(), &mut rng) {
                     let first = &firsts[point * sweep.schemes.len() + scheme];
-                    let unit = first.as_ref().map(|unit| unit.again(&sweep.recipe, &sweep.build, repetition));
+                    let unit = first.as_ref().map(|unit| unit.again(&sweep, repetition));
                     sweep.units.extend(unit.transpose()?);
                 }
             }
@@ -113,7 +123,7 @@ impl Sweep {
         for point in points {
             for scheme in self.schemes.clone() {
                 let place = (scheme, self.axes.as_slice(), point.as_slice());
-                let (unit, plan) = Unit::planned(&self.recipe, &self.build, place, 0)?;
+                let (unit, plan) = Unit::planned(self.catalogue, &self.recipe, &self.build, place, 0)?;
                 let suits = plan.suits(&plan.subjects[0]);
                 firsts.push(suits.is_ok().then_some(unit));
                 if let Err(Refusal(why)) = suits {
@@ -192,12 +202,13 @@ impl Unit {
     /// # Errors
     /// A run that cannot be made. The text has the values of the point.
     pub(crate) fn new(
+        catalogue: Catalogue,
         recipe: &Recipe,
         build: &str,
         (scheme, axes, point): (&'static str, &[String], &[String]),
         repetition: u64,
     ) -> Result<Self, Refusal> {
-        let (unit, plan) = Self::planned(recipe, build, (scheme, axes, point), repetition)?;
+        let (unit, plan) = Self::planned(catalogue, recipe, build, (scheme, axes, point), repetition)?;
         let suits = plan.suits(&plan.subjects[0]);
         suits.map_err(|Refusal(says)| Refusal(at(axes, point) + &says))?;
         Ok(unit)
@@ -205,6 +216,7 @@ impl Unit {
 
     /// Returns the run of a scheme at a point with its plan, even if the scheme cannot run it.
     pub(crate) fn planned(
+        catalogue: Catalogue,
         recipe: &Recipe,
         build: &str,
         (scheme, axes, point): (&'static str, &[String], &[String]),
@@ -212,8 +224,8 @@ impl Unit {
     ) -> Result<(Self, Plan), Refusal> {
         let named: Vec<(String, String)> = axes.iter().cloned().zip(point.iter().cloned()).collect();
         let told = |Refusal(says): Refusal| Refusal(at(axes, point) + &says);
-        let request = recipe.request(scheme, &named, repetition).map_err(told)?;
-        let plan = Plan::for_any_scheme(&request).map_err(told)?;
+        let request = recipe.request(catalogue, scheme, &named, repetition).map_err(told)?;
+        let plan = Plan::for_any_scheme(catalogue, &request).map_err(told)?;
         let lasts_s = plan.lasts_s() + plan.forecast.rows as f64 / ROWS_S;
         let is_log_in_memory = recipe.log_in_memory;
         let id = id(&plan, build, is_log_in_memory);
@@ -222,9 +234,9 @@ impl Unit {
     }
 
     /// Returns this run in another repetition.
-    fn again(&self, recipe: &Recipe, build: &str, repetition: u64) -> Result<Self, Refusal> {
-        let request = Request { seed: recipe.seed.wrapping_add(repetition), ..self.request.clone() };
-        let id = id(&Plan::new(&request)?, build, self.is_log_in_memory);
+    fn again(&self, sweep: &Sweep, repetition: u64) -> Result<Self, Refusal> {
+        let request = Request { seed: sweep.recipe.seed.wrapping_add(repetition), ..self.request.clone() };
+        let id = id(&Plan::new(sweep.catalogue, &request)?, &sweep.build, self.is_log_in_memory);
         Ok(Self { id, repetition, request, ..self.clone() })
     }
 
@@ -340,6 +352,7 @@ mod tests {
 
     use super::*;
     use crate::plan::standard_workers;
+    use crate::registry::tests::catalogue;
 
     fn sweep(more: &str) -> Sweep {
         let text = format!(
@@ -347,7 +360,8 @@ mod tests {
              [settings]\n\"ycsb.records\" = 1000\n[vary]\nworkers = [1, 2]\n\"ycsb.theta\" = [0.5, 0.9]\n\
              [why]\n\"ycsb.records\" = \"a test\"\n\"ycsb.theta\" = \"a test\"\n"
         );
-        Sweep::new(Recipe::parse(&text).expect("legal"), "a build").expect("possible")
+        Sweep::new(catalogue(), Recipe::parse(catalogue(), &text).expect("legal"), "a build")
+            .expect("possible")
     }
 
     #[test]
@@ -357,7 +371,10 @@ mod tests {
                 "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\"]\nrepeat = 1\n{more}\n[settings]\n\
                  \"run.durability\" = \"async\"\n[why]\n\"run.durability\" = \"a test\"\n"
             );
-            Sweep::new(Recipe::parse(&text).expect("legal"), "a build").expect("possible").units.remove(0)
+            Sweep::new(catalogue(), Recipe::parse(catalogue(), &text).expect("legal"), "a build")
+                .expect("possible")
+                .units
+                .remove(0)
         };
         let (on_device, in_memory) = (logged(""), logged("log_in_memory = true"));
         assert_ne!(on_device.id, in_memory.id, "results of one are not taken for the other's");
@@ -371,9 +388,12 @@ mod tests {
                 "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\"]\nrepeat = 1\n{more}\n\
                  [why]\n\"run.durability\" = \"a test\"\n"
             );
-            let sweep = Sweep::new(Recipe::parse(&text).expect("legal"), "a build").expect("possible");
-            let workers =
-                sweep.units.iter().map(|unit| Plan::new(&unit.request).expect("possible").job.workers);
+            let sweep = Sweep::new(catalogue(), Recipe::parse(catalogue(), &text).expect("legal"), "a build")
+                .expect("possible");
+            let workers = sweep
+                .units
+                .iter()
+                .map(|unit| Plan::new(catalogue(), &unit.request).expect("possible").job.workers);
             workers.collect::<Vec<usize>>()
         };
         let both = "\"run.durability\" = [\"none\", \"async\"]";
@@ -429,7 +449,9 @@ mod tests {
             assert!(first.is_disjoint(&ids(&sweep(more))), "{more}");
         }
         let recipe = sweep("").recipe;
-        assert!(first.is_disjoint(&ids(&Sweep::new(recipe, "another build").expect("possible"))));
+        assert!(
+            first.is_disjoint(&ids(&Sweep::new(catalogue(), recipe, "another build").expect("possible")))
+        );
     }
 
     #[test]
@@ -447,8 +469,9 @@ mod tests {
         texts.push(shown.expect("the book shows a recipe").to_owned());
         assert!(texts.len() > 1);
         for text in texts {
-            let recipe = Recipe::parse(&text).unwrap_or_else(|refusal| panic!("{refusal}: {text}"));
-            Sweep::new(recipe, "a build").unwrap_or_else(|refusal| panic!("{refusal}: {text}"));
+            let recipe =
+                Recipe::parse(catalogue(), &text).unwrap_or_else(|refusal| panic!("{refusal}: {text}"));
+            Sweep::new(catalogue(), recipe, "a build").unwrap_or_else(|refusal| panic!("{refusal}: {text}"));
         }
     }
 
@@ -468,14 +491,17 @@ mod tests {
     fn points_that_a_scheme_cannot_run_are_left_out_and_said() {
         let text = "title = \"a test\"\nworkload = \"tpcc\"\nschemes = [\"silo\", \"uncontrolled\"]\nrepeat = 2\n\
                     [vary]\nworkers = [1, 2, 3]\n";
-        let sweep = Sweep::new(Recipe::parse(text).expect("legal"), "").expect("possible");
+        let sweep =
+            Sweep::new(catalogue(), Recipe::parse(catalogue(), text).expect("legal"), "").expect("possible");
         assert_eq!(sweep.units.len(), 2 * (3 + 1));
         let [left_out] = sweep.left_out.as_slice() else { panic!("{:?}", sweep.left_out) };
         assert_eq!((left_out.scheme, left_out.points.len()), ("uncontrolled", 2));
         let told = crate::sweep::plan(&sweep, 0);
         assert!(told.contains("left out: uncontrolled at 2 points, the first at workers = 2: "), "{told}");
         let all = |line: &str| text.replace("[1, 2, 3]", line);
-        let wrong = Sweep::new(Recipe::parse(&all("[0]")).expect("legal"), "").expect_err("no workers").0;
+        let wrong = Sweep::new(catalogue(), Recipe::parse(catalogue(), &all("[0]")).expect("legal"), "")
+            .expect_err("no workers")
+            .0;
         assert!(wrong.starts_with("at workers = 0: "), "what no scheme can run is refused: {wrong}");
     }
 
@@ -485,7 +511,7 @@ mod tests {
         let ids = [sweep.units[5].id.clone(), sweep.units[2].id.clone()];
         let found: Vec<&str> = sweep.only(&ids).expect("there").iter().map(|unit| unit.id.as_str()).collect();
         assert_eq!(found, [&ids[1], &ids[0]], "in the order of the sweep");
-        let other = Sweep::new(sweep.recipe.clone(), "another build").expect("possible");
+        let other = Sweep::new(catalogue(), sweep.recipe.clone(), "another build").expect("possible");
         let says = other.only(&ids).expect_err("other ids").0;
         assert!(says.contains(&ids[0]) && says.contains("another build"), "{says}");
     }
@@ -505,17 +531,22 @@ mod tests {
     fn a_recipe_that_leaves_the_workers_to_the_host_is_for_one_host() {
         assert!(sweep("").portable().is_ok());
         let text = "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\"]\n";
-        let sweep = Sweep::new(Recipe::parse(text).expect("legal"), "").expect("possible");
+        let sweep =
+            Sweep::new(catalogue(), Recipe::parse(catalogue(), text).expect("legal"), "").expect("possible");
         assert!(sweep.portable().expect_err("cores").0.contains("workers = 2"));
     }
 
     #[test]
     fn what_cannot_be_run_is_refused_with_the_values_that_cannot() {
         let text = "title = \"a test\"\nworkload = \"tpcc\"\nschemes = [\"uncontrolled\"]\n[vary]\nworkers = [2, 3]\n";
-        let says = Sweep::new(Recipe::parse(text).expect("legal"), "").expect_err("one worker only").0;
+        let says = Sweep::new(catalogue(), Recipe::parse(catalogue(), text).expect("legal"), "")
+            .expect_err("one worker only")
+            .0;
         assert!(says.starts_with("at workers = 2: "), "{says}");
         let many = "title = \"a test\"\nworkload = \"tpcc\"\nschemes = [\"silo\"]\nrepeat = 1000001\n";
-        let says = Sweep::new(Recipe::parse(many).expect("legal"), "").expect_err("too many").0;
+        let says = Sweep::new(catalogue(), Recipe::parse(catalogue(), many).expect("legal"), "")
+            .expect_err("too many")
+            .0;
         assert!(says.contains("fewer"), "{says}");
     }
 }

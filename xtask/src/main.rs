@@ -18,6 +18,7 @@ mod fuzz;
 mod house;
 mod isolation;
 mod models;
+mod outside;
 mod path_length;
 mod report_browser;
 mod sanitize;
@@ -91,6 +92,11 @@ const COMMANDS: &[Command] = &[
         run: Perhaps("[tenth]", isolation::mutants),
     },
     Command {
+        name: "outside",
+        says: "the schemes under examples/, which are outside of the workspace: manifests and lints",
+        run: Alone(outside::check),
+    },
+    Command {
         name: "settings",
         says: "short runs under settings drawn by chance, of a seed or of one that changes with each commit",
         run: Perhaps("[SEED]", settings::draw),
@@ -117,7 +123,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "ci",
-        says: "check, loom, facade, bench, isolation with a fifth of the variants, a tenth of the mutants, settings",
+        says: "check, loom, facade, outside, bench, isolation of a fifth of the variants, a tenth of the mutants, settings",
         run: Alone(ci),
     },
     Command {
@@ -182,6 +188,7 @@ fn ci(house: &House) -> Checked {
             Step { name: "check", run: check::check },
             Step { name: "loom", run: models::loom },
             Step { name: "facade", run: facade::facade },
+            Step { name: "outside", run: outside::check },
             Step { name: "bench", run: bench::short },
             Step { name: "isolation", run: isolation::check_a_change },
             Step { name: "mutants", run: |house| isolation::mutants(house, Some("tenth")) },
@@ -203,6 +210,8 @@ const NIGHTLY: &[Step] = &[
     Step { name: "crashes", run: crashes },
     Step { name: "sanitizers", run: sanitize::sanitize },
     Step { name: "fuzzing", run: |house| fuzz::fuzz(house, Some("300")) },
+    // The packages outside of the workspace, as their authors build them.
+    Step { name: "outside", run: outside::test },
     Step { name: "browser", run: |house| report_browser::look(house, None) },
     Step { name: "cluster", run: cluster },
     Step { name: "soak", run: bench::soak },

@@ -35,6 +35,9 @@ const CLI: &str = "cli";
 /// The crate `peers`: it runs other stores, which have their own threads, clocks and files.
 const PEERS: &str = "peers";
 
+/// The schemes outside of the workspace: their commands are started, and their tests start them.
+const EXAMPLES: &str = "examples";
+
 /// The tests across crates: they read their scripts and start the binary.
 const TESTS: &str = "tests";
 
@@ -88,14 +91,14 @@ const BANS: &[Ban] = &[
     Ban {
         what: &["std::env", "std::process"],
         instead: "take it as a setting: nothing below `lab` reads the environment",
-        only_in: &[TOOL, LAB, CLI, TESTS, PROGRAMS, PEERS],
+        only_in: &[TOOL, LAB, CLI, EXAMPLES, TESTS, PROGRAMS, PEERS],
         in_tests: true,
     },
     Ban {
         what: &["std::fs", "std::net"],
         instead: "take the data or a trait: below `lab` only `durability` knows files",
         // `sync` reads the topology of the machine from files of the system.
-        only_in: &[DOOR, DURABILITY, TOOL, LAB, CLI, TESTS, PROGRAMS, PEERS],
+        only_in: &[DOOR, DURABILITY, TOOL, LAB, CLI, EXAMPLES, TESTS, PROGRAMS, PEERS],
         in_tests: true,
     },
     Ban {

@@ -72,7 +72,7 @@ fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry)
     let values = Values::new(known, &owned(given)).expect("in range");
     let workers = if entry.info.workers == Admits::One { 1 } else { 3 };
     let instance = instances::run(scheme).expect("catalogued");
-    let clients = instance.clients(&values, if workers == 1 { 1 } else { 6 });
+    let clients = instance.facts(&values).clients(if workers == 1 { 1 } else { 6 });
     let requests = REQUESTS / clients as u64;
     let job = job(workers, clients, requests, retry);
     let spec = Spec {

@@ -120,7 +120,7 @@ fn recovers(workload: &'static str, given: &[(&str, &str)], layout: Layout, chec
         let (of_scheme, workers) =
             (values(entry.settings), if entry.info.workers == Admits::One { 1 } else { 2 });
         let scheme = instances::run(name).expect("catalogued");
-        let clients = scheme.clients(&of_scheme, 2 * workers);
+        let clients = scheme.facts(&of_scheme).clients(2 * workers);
         let job = Job::new(workers, clients, Limit::Requests(2_000 / clients as u64 + 5), 1);
         let durability = if clients.is_multiple_of(4) { Durability::Group } else { Durability::Async };
         let logging = Logging { directories: &devices.0, durability, epoch_ns: 200_000, checkpoint_ns };

@@ -18,6 +18,7 @@ mod fuzz;
 mod house;
 mod isolation;
 mod models;
+mod new_scheme;
 mod outside;
 mod path_length;
 mod report_browser;
@@ -29,6 +30,7 @@ mod tidy;
 use std::process::{self, ExitCode, Stdio};
 
 use house::{Checked, House, Step, run, run_all};
+use new_scheme::Unmade;
 
 /// A command: its name, its description, and the function that executes it.
 struct Command {
@@ -44,9 +46,11 @@ enum Run {
     With(&'static str, fn(&House, &str) -> Checked),
     /// One optional argument, with its placeholder.
     Perhaps(&'static str, fn(&House, Option<&str>) -> Checked),
+    /// All words after it, with their form. The command refuses words that it cannot use.
+    Words(&'static str, fn(&House, &[&str]) -> Result<(), Unmade>),
 }
 
-use Run::{Alone, Perhaps, With};
+use Run::{Alone, Perhaps, With, Words};
 
 const COMMANDS: &[Command] = &[
     Command {
@@ -122,6 +126,11 @@ const COMMANDS: &[Command] = &[
         run: Alone(cluster),
     },
     Command {
+        name: "new-scheme",
+        says: "a new scheme that compiles and runs, and protects nothing until it is written",
+        run: Words(new_scheme::FORM, new_scheme::run),
+    },
+    Command {
         name: "ci",
         says: "check, loom, facade, outside, bench, isolation of a fifth of the variants, a tenth of the mutants, settings",
         run: Alone(ci),
@@ -148,6 +157,14 @@ fn main() -> ExitCode {
         (With(_, run), [word]) => House::find().and_then(|house| run(&house, word)),
         (Perhaps(_, run), []) => House::find().and_then(|house| run(&house, None)),
         (Perhaps(_, run), [word]) => House::find().and_then(|house| run(&house, Some(word))),
+        (Words(_, run), words) => match House::find().map(|house| run(&house, words)) {
+            Ok(Err(Unmade::Refused(says))) => {
+                eprintln!("xtask: {says}");
+                return ExitCode::from(2);
+            }
+            Ok(Err(Unmade::Failed(says))) | Err(says) => Err(says),
+            Ok(Ok(())) => Ok(()),
+        },
         (Alone(_), _) => return refuse(&format!("`{}` takes nothing after it", command.name)),
         (With(what, _) | Perhaps(what, _), _) => {
             return refuse(&format!("write `cargo xtask {} {what}`", command.name));
@@ -171,9 +188,9 @@ fn help() -> String {
     let line = |Command { name, says, run }: &Command| {
         let typed = match run {
             Alone(_) => (*name).to_owned(),
-            With(what, _) | Perhaps(what, _) => format!("{name} {what}"),
+            With(what, _) | Perhaps(what, _) | Words(what, _) => format!("{name} {what}"),
         };
-        format!("  {typed:<24} {says}\n")
+        format!("  {typed:<30} {says}\n")
     };
     let lines: String = COMMANDS.iter().map(line).collect();
     format!("cargo xtask COMMAND\n\n{lines}")
@@ -216,6 +233,8 @@ const NIGHTLY: &[Step] = &[
     Step { name: "cluster", run: cluster },
     Step { name: "soak", run: bench::soak },
     Step { name: "bloat", run: bloat::bloat },
+    // Every template of a new scheme, in a clone.
+    Step { name: "new-scheme", run: new_scheme::try_all },
 ];
 
 /// Runs the checks that take too long for every change, or one of them.

@@ -202,8 +202,15 @@ fn missing(tree: &Tree, page: &str, include: &str) -> Option<String> {
         include.split_once(':').map_or((include, None), |(path, anchor)| (path, Some(anchor)));
     let path = join(folder_of(page), path);
     let Some(source) = tree.sources.get(&path) else {
-        let is_page = tree.pages.contains_key(&path) && anchor.is_none();
-        return (!is_page).then(|| format!("there is no {path} to include"));
+        let is_there = match (tree.manifests.contains_key(&path), anchor) {
+            (true, Some(anchor)) => {
+                tree.texts[&path].lines().any(|line| line == format!("# ANCHOR: {anchor}"))
+            }
+            (true, None) => true,
+            // Pages are included whole.
+            (false, anchor) => tree.pages.contains_key(&path) && anchor.is_none(),
+        };
+        return (!is_there).then(|| format!("there is no {path} to include"));
     };
     let anchor = anchor?;
     if anchor.starts_with(|c: char| c.is_ascii_digit() || c == ':') {
@@ -311,11 +318,16 @@ mod tests {
     fn an_include_of_what_is_not_there_is_caught() {
         let source = ("crates/a/src/lib.rs", "//! A.\n// ANCHOR: step\nfn f() {}\n// ANCHOR_END: step\n");
         let of = |text: &str| {
-            check(includes_are_there, &[source, ("docs/book/schemes/a.md", text), ("docs/book/b.md", "")])
+            let manifest = ("crates/a/Cargo.toml", "# ANCHOR: all\n[package]\n# ANCHOR_END: all\n");
+            let pages = [("docs/book/schemes/a.md", text), ("docs/book/b.md", "")];
+            check(includes_are_there, &[&[source, manifest], &pages[..]].concat())
         };
         assert_eq!(of("{{#include ../../../crates/a/src/lib.rs:step}}"), 0);
         assert_eq!(of("{{#include ../../../crates/a/src/lib.rs}}"), 0);
         assert_eq!(of("{{#include ../b.md}}"), 0);
+        assert_eq!(of("{{#include ../../../crates/a/Cargo.toml}}"), 0);
+        assert_eq!(of("{{#include ../../../crates/a/Cargo.toml:all}}"), 0);
+        assert_eq!(of("{{#include ../../../crates/a/Cargo.toml:step}}"), 1);
         assert_eq!(of("\\{{#include nowhere.rs:step}}"), 0, "escaped");
         assert_eq!(of("{{#include ../../crates/a/src/lib.rs:step}}"), 1);
         assert_eq!(of("{{#rustdoc_include ../../../crates/a/src/lib.rs:other}}"), 1);

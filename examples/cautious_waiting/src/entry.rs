@@ -19,7 +19,14 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::CAUTIOUS_WAITING_HIDES_UPGRADES),
         Planted::new(&two_phase::plants::TWO_PHASE_UNLOCKS_READS),
     ],
-    outcomes: &[],
+    outcomes: &[
+        ("crossing_writes", "t1 waits, t1 commits, t2 aborts (lock_busy)"),
+        ("lost_update", "t1 waits, t1 commits, t2 aborts (lock_busy)"),
+        ("older_comes_later", "t1 waits, t1 commits, t2 rolls back"),
+        ("reader_behind_writer", "t1 waits, t1 commits, t2 commits, t3 aborts (lock_busy)"),
+        ("upgrade", "t1 waits, t1 commits, t2 aborts (lock_busy)"),
+        ("younger_comes_later", "t2 waits, t1 rolls back, t2 commits"),
+    ],
     ..Entry::of::<CautiousWaiting>()
 };
 // ANCHOR_END: entry

@@ -366,7 +366,8 @@ fn told(name: &str, template: &Template, changes: &[Change]) -> String {
          \x20 2. `entry.rs`, and in `plants.rs` bugs at the places that matter: four at least\n\
          \x20 3. the chapter {CHAPTERS}/{name}.md\n\
          \x20 4. what no program checks: {name} in the tables of {CHAPTERS}/README.md, and in\n\
-         \x20    experiments/schemes.toml, whose sweep makes the chapter's curve\n"
+         \x20    experiments/schemes.toml, whose sweep makes the chapter's curve\n\
+         \nUntil then, tests over all schemes fail with it, too, or do not end.\n"
     )
 }
 

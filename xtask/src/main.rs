@@ -132,7 +132,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "ci",
-        says: "check, loom, facade, outside, bench, isolation of a fifth of the variants, a tenth of the mutants, settings",
+        says: "check, loom, facade, outside, bench, isolation, a tenth of the mutants, settings: what .ci/run runs then",
         run: Alone(ci),
     },
     Command {

@@ -548,6 +548,8 @@ pub(crate) enum Subject {
     Plants,
     /// The programs of which checks try all schedules
     Searches,
+    /// The kinds of results; as JSON, the schema of all that is written with `--format json` and kept in files
+    Schema,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use lab::conditions::{Claim, Findings, Rechecked, Study, Verdict, investigate, recheck as test_again};
+use lab::conditions::{Findings, Rechecked, Study, Testable, Verdict, investigate, recheck as test_again};
 use lab::sweep::Store;
 use lab::{Catalogue, Refusal};
-use serde_json::json;
+use results::{Claim, Recheck};
 
 use crate::args::{self, Format};
 use crate::out::Out;
@@ -30,7 +30,7 @@ pub(crate) fn conditions(
     match args.format {
         Format::Text => out.print(&findings.text(&study)),
         Format::Json => {
-            out.print(&format!("{}\n", findings.json(&study)));
+            out.print(&format!("{}\n", findings.result(&study)));
             for claim in &findings.claims {
                 out.print(&format!("{}\n", text_of(claim)));
             }
@@ -41,7 +41,7 @@ pub(crate) fn conditions(
 
 /// Writes the findings beside the runs on which they rest.
 fn keep(study: &Study, store: &Store, findings: &Findings) -> Result<(), Refusal> {
-    store.derive(Path::new("conditions.json"), &format!("{}\n", findings.json(study)))?;
+    store.derive(Path::new("conditions.json"), &format!("{}\n", findings.result(study)))?;
     for claim in &findings.claims {
         let path = Path::new("claims").join(format!("{}.json", claim.name));
         store.derive(&path, &format!("{}\n", text_of(claim)))?;
@@ -76,24 +76,24 @@ pub(crate) fn recheck(catalogue: Catalogue, args: &args::Recheck, out: &mut Out)
     let store = Store::open(folder)?;
     live::take_interrupts();
     let rechecked = test_again(&claim, &study, &store, |unit, label| run_unless_stopped(unit, label, out))?;
+    let code = exit_code(rechecked.failed.is_some() || rechecked.verdict == Verdict::Slower);
     match args.format {
         Format::Text => out.print(&rechecked.text(&claim)),
-        Format::Json => out.print(&format!("{}\n", object(&claim, &rechecked))),
+        Format::Json => out.print(&format!("{}\n", result(&claim, rechecked))),
     }
-    Ok(exit_code(rechecked.failed.is_some() || rechecked.verdict == Verdict::Slower))
+    Ok(code)
 }
 
-fn object(claim: &Claim, rechecked: &Rechecked) -> serde_json::Value {
-    json!({
-        "schema": lab::json::SCHEMA,
-        "kind": "recheck",
-        "claim": claim.name,
-        "statement": claim.statement,
-        "held_out": rechecked.held_out,
-        "otherwise": rechecked.otherwise,
-        "verdict": rechecked.verdict_name(),
-        "starvation": rechecked.starvation.json(),
-        "same_build": rechecked.is_same_build,
-        "interrupted": rechecked.is_interrupted,
-    })
+fn result(claim: &Claim, rechecked: Rechecked) -> Recheck {
+    Recheck {
+        claim: claim.name.clone(),
+        statement: claim.statement.clone(),
+        verdict: rechecked.verdict_name().to_owned(),
+        held_out: rechecked.held_out,
+        otherwise: rechecked.otherwise,
+        starvation: rechecked.starvation.result(),
+        is_same_build: rechecked.is_same_build,
+        is_interrupted: rechecked.is_interrupted,
+        ..Recheck::default()
+    }
 }

@@ -94,12 +94,14 @@ fn list(catalogue: Catalogue, list: &List, out: &mut Out) -> u8 {
         (Format::Text, Subject::Capabilities) => capabilities::text(catalogue),
         (Format::Text, Subject::Plants) => text::plants(catalogue),
         (Format::Text, Subject::Searches) => text::searches(),
+        (Format::Text, Subject::Schema) => text::kinds(),
         (Format::Json, Subject::Schemes) => format!("{}\n", json::schemes(catalogue)),
         (Format::Json, Subject::Workloads) => format!("{}\n", json::workloads()),
         (Format::Json, Subject::Settings) => format!("{}\n", json::settings(catalogue)),
         (Format::Json, Subject::Capabilities) => format!("{}\n", capabilities::json(catalogue)),
         (Format::Json, Subject::Plants) => format!("{}\n", json::plants(catalogue)),
         (Format::Json, Subject::Searches) => format!("{}\n", json::searches()),
+        (Format::Json, Subject::Schema) => format!("{}\n", json::schema()),
     };
     out.print(&listed);
     0
@@ -121,7 +123,10 @@ fn compare(catalogue: Catalogue, args: &Compare, out: &mut Out) -> Result<u8, Re
     let compared = compare::compare(catalogue, &first?, &second?, &question)?;
     match args.format {
         Format::Text => out.print(&compared.text(args.gate)),
-        Format::Json => compared.json().iter().for_each(|cell| out.print(&format!("{cell}\n"))),
+        Format::Json => {
+            compared.cells().iter().for_each(|cell| out.print(&format!("{cell}\n")));
+            out.print(&format!("{}\n", compared.all()));
+        }
     }
     Ok(if args.gate && compared.fails() { CHECK_FAILED } else { 0 })
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use lab::sweep::{self, HostLock, Unit};
 use lab::{Catalogue, Refusal};
-use serde_json::Value;
+use results::{Line, Run};
 use sync::{Latched, waiter};
 
 use crate::live::{self, is_stopped};
@@ -31,7 +31,7 @@ pub(crate) fn build(catalogue: Catalogue) -> Result<String, Refusal> {
 ///
 /// # Errors
 /// The run cannot be made. The refusal names its command.
-pub(crate) fn run_unless_stopped(unit: &Unit, label: &str, out: &Out) -> Result<Option<Value>, Refusal> {
+pub(crate) fn run_unless_stopped(unit: &Unit, label: &str, out: &Out) -> Result<Option<Run>, Refusal> {
     if is_stopped() || out.is_closed() { Ok(None) } else { run(unit, label) }
 }
 
@@ -64,7 +64,7 @@ fn take_host(label: &str) -> Result<Option<File>, Refusal> {
 }
 
 /// Makes a run in a separate process, alone on the host; `None` if the run was interrupted.
-fn run(unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
+fn run(unit: &Unit, label: &str) -> Result<Option<Run>, Refusal> {
     let words = unit.command();
     let failed = |says: String| {
         Refusal(format!("`contend {}`: {says}; what was measured before is kept", words.join(" ")))
@@ -87,8 +87,8 @@ fn run(unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
     let output = live::watched(work, || label.to_owned(), || ());
     let Output { status, stdout, stderr } =
         output.map_err(|error| failed(format!("cannot be started ({error})")))?;
-    match serde_json::from_slice::<Value>(&stdout) {
-        Ok(value) if value["kind"] == "run" => Ok((value["interrupted"] != true).then_some(value)),
+    match results::parse(&String::from_utf8_lossy(&stdout)) {
+        Ok(Some(Line::Run(run))) => Ok((!run.is_interrupted).then_some(*run)),
         _ if is_stopped() => Ok(None),
         _ => {
             let says = String::from_utf8_lossy(&stderr);

@@ -9,6 +9,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use lab::Refusal;
 use lab::sweep::{self, Store, Sweep, Unit};
 use lab::text::duration_s;
+use results::{Placed, Run};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use sync::{Latched, clock};
 
@@ -97,27 +99,38 @@ fn plan(sweep: &Sweep, left: &[&Unit], recipe: &str) -> Result<Value, Refusal> {
     }))
 }
 
+/// A line from the driver.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Said {
+    /// The number of hosts that can make runs.
+    Hosts { hosts: u64 },
+    /// A block of runs was made: their results, and where they were made.
+    Block { results: Vec<Run>, placed: Placed },
+    /// The driver cannot go on, for a reason.
+    Refused { says: Option<String> },
+}
+
 /// Handles a line from the driver.
 fn take(line: &str, store: &Store, left: &[&Unit], progress: &Latched<Progress>) -> Result<(), Refusal> {
-    let said: Value = serde_json::from_str(line)
-        .map_err(|error| broken(&format!("said what is no JSON ({error}): {}", line.trim())))?;
-    match said["kind"].as_str() {
-        Some("hosts") => progress.lock().hosts = said["hosts"].as_u64().unwrap_or(0),
-        Some("block") => {
-            for result in said["results"].as_array().into_iter().flatten() {
-                let unit = left.iter().find(|unit| result["id"] == unit.id);
+    let said = serde_json::from_str(line).map_err(|error| {
+        let says = if error.is_data() { "not understood" } else { &format!("no JSON ({error})") };
+        broken(&format!("said what is {says}: {}", line.trim()))
+    })?;
+    match said {
+        Said::Hosts { hosts } => progress.lock().hosts = hosts,
+        Said::Block { results, placed } => {
+            for run in results {
+                let unit = left.iter().find(|unit| run.id.as_ref() == Some(&unit.id));
                 let unit = unit.ok_or_else(|| broken("returned a run that nobody asked for"))?;
-                let mut value = result.clone();
-                value["placed"] = said["placed"].clone();
-                store.put(unit, &value)?;
+                store.put(unit, &Run { placed: Some(placed.clone()), ..run })?;
                 progress.lock().made(unit);
             }
         }
-        Some("refused") => {
-            let says = said["says"].as_str().unwrap_or("the driver gives no reason");
+        Said::Refused { says } => {
+            let says = says.as_deref().unwrap_or("the driver gives no reason");
             return Err(Refusal(format!("`--executor ray`: {says}")));
         }
-        _ => return Err(broken(&format!("said what is not understood: {}", line.trim()))),
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use lab::sweep::{self, JobArray, Measuring, Places, Recipe, Store, Summary, Sweep, Unit};
 use lab::{Catalogue, Machine, Refusal, probe, text};
-use serde_json::Value;
+use results::Run;
 
 use crate::args::{self, Executor, Format};
 use crate::out::Out;
@@ -41,7 +41,7 @@ pub(crate) fn sweep(catalogue: Catalogue, args: &args::Sweep, out: &mut Out) -> 
         Format::Text => out.print(&sweep::results(&sweep, &summary)),
         Format::Json => {
             for line in &summary.lines {
-                out.print(&format!("{}\n", sweep::json(&sweep, line)));
+                out.print(&format!("{}\n", sweep::point(&sweep, line)));
             }
             for object in sweep::left_out(&sweep) {
                 out.print(&format!("{object}\n"));
@@ -100,10 +100,10 @@ fn only(sweep: &Sweep, ids: &[String], store: &Store, format: Format, out: &mut 
     let mut has_failed = false;
     for unit in units {
         let Some(entry) = store.get(&unit.id)? else { continue };
-        has_failed |= entry.value["check"]["verdict"] == "failed";
+        has_failed |= entry.run.is_failed();
         match format {
-            Format::Text => out.print(&format!("{}: {}\n", sweep.label(unit), outcome(&entry.value))),
-            Format::Json => out.print(&format!("{}\n", entry.value)),
+            Format::Text => out.print(&format!("{}: {}\n", sweep.label(unit), outcome(&entry.run))),
+            Format::Json => out.print(&format!("{}\n", entry.run)),
         }
     }
     ended?;
@@ -111,9 +111,9 @@ fn only(sweep: &Sweep, ids: &[String], store: &Store, format: Format, out: &mut 
 }
 
 /// Returns the outcome of a run in a few words.
-fn outcome(value: &Value) -> String {
-    let starved = if value["starved"] == true { ", starved" } else { "" };
-    match value["throughput_txn_s"].as_f64() {
+fn outcome(run: &Run) -> String {
+    let starved = if run.is_starved { ", starved" } else { "" };
+    match run.throughput_txn_s {
         Some(throughput) => format!("{} txn/s{starved}", text::count(throughput)),
         None => "CHECK FAILED, no result".to_owned(),
     }

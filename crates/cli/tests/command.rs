@@ -163,6 +163,8 @@ fn lists_name_schemes_workloads_and_settings() {
         ("list workloads", "tpcc"),
         ("list plants", "silo: silo_skips_reads"),
         ("list searches", "insert_after_a_miss"),
+        ("list schema", "comparison_verdict"),
+        ("list schema --format json", "\"$schema\":\"https://json-schema.org/draft/2020-12/schema\""),
         ("list settings --format json", "\"ycsb.theta\""),
     ] {
         let listed = output(line);

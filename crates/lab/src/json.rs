@@ -1,17 +1,17 @@
 //! Results as JSON: one object a line, with a version. Names and units do not change within a version; new names may be
-//! added.
-//!
-//! Every object of a kind has the same keys, so that a script need not test which keys are present. A run is no result
-//! if its check failed or if it ended before anything was measured. The figures of such a run are `null`, so that
-//! nobody takes them for a measurement. Its counts stay: they show how far the run came, which helps to find the
-//! defect.
+//! added. [`results`] has the types.
+
+use std::collections::BTreeMap;
 
 use engine::Abort;
 use engine::entry::{Entry, Given, Variant};
 use engine::setting::Range;
+use results::{
+    Check, Choice, Choices, Counts, Histogram, Index, Latency, Log, Run, Series, Spread, Summary, Table,
+    Turns, TypeStarved,
+};
 use runs::{CheckVerdict, Logged, Phase, TableMemory};
 use serde_json::{Map, Value, json};
-use stdx::Histogram;
 use trials::{Replay, Report, Subject, Violation};
 
 use crate::logs::Logs;
@@ -20,92 +20,75 @@ use crate::measure::{Totals, abort_rate};
 use crate::registry::SettingOf;
 use crate::steady::Steadiness;
 use crate::traffic::{Arrival, rate_txn_s};
-use crate::{Catalogue, Machine, Plan, Record, Results, Spread, Starvation};
+use crate::{Catalogue, Machine, Plan, Record, Results, Starvation, StarvedType};
 
-/// The version of the objects' names and units.
-pub const SCHEMA: u32 = 1;
+pub use results::SCHEMA;
 
-/// Returns the object of a run.
-pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Value {
-    let mut object = conditions(plan, record.subject);
-    let totals = record.totals();
+/// Returns the result of a run.
+pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Run {
     let measured = &record.measured;
-    let of_run = json!({
-        "kind": "run",
-        "round": record.round,
-        "load_s": seconds(measured.load_ns),
-        "measured_s": seconds(measured.measured_ns),
-        "check_s": seconds(measured.check_ns),
-        "interrupted": measured.is_interrupted,
-        "check": check(&measured.verdict),
-        "peak_rss_bytes": record.peak_rss_bytes,
-        "memory_loaded": memory(&measured.memory_loaded),
-        "memory": memory(&measured.memory),
-        "log": measured.logged.as_ref().map(|logged| log(plan, logged)),
-        "starved": record.is_starved(),
-        "cpu_share": measured.cpu_share,
-        "machine": self::machine(machine),
-    });
-    extend(&mut object, of_run);
-    let is_result = record.is_result();
-    let figure = |value: Value| if is_result { value } else { Value::Null };
     let may_queue = plan.job.traffic.may_queue();
+    let is_result = record.is_result();
+    let totals = record.totals();
     let of_type = |(info, tally): (&engine::TxnType, _)| {
         (info.name.to_owned(), counts(&Totals::from(tally), may_queue, is_result))
     };
-    let by_type: Map<String, Value> = plan.workload.types.iter().zip(&measured.types).map(of_type).collect();
-    extend(&mut object, counts(&totals, may_queue, is_result));
-    let figures = json!({
-        "throughput_txn_s": record.throughput(),
-        "abort_rate": figure(abort_rate(totals.commits, &totals.aborts).into()),
-        "by_type": by_type,
-        "mix": mix(plan, &record.mix),
-        "starved_types": is_result.then(|| starved_types([record], plan)),
-        "breakdown": figure(breakdown(&measured.phase_ticks)),
-    });
-    extend(&mut object, figures);
-    extend(&mut object, course(plan, record));
-    Value::Object(object)
+    let of_mix = |(info, share): (&engine::TxnType, &f64)| (info.name.to_owned(), *share);
+    let (series, offer, [worker, database]) = (&measured.series, record.offer(plan), measured.turns);
+    Run {
+        choices: choices(plan, record.subject),
+        round: record.round as u64,
+        load_s: seconds(measured.load_ns),
+        measured_s: seconds(measured.measured_ns),
+        check_s: seconds(measured.check_ns),
+        is_interrupted: measured.is_interrupted,
+        check: check(&measured.verdict),
+        peak_rss_bytes: record.peak_rss_bytes,
+        memory_loaded: measured.memory_loaded.iter().map(table).collect(),
+        memory: measured.memory.iter().map(table).collect(),
+        log: measured.logged.as_ref().map(|logged| log(plan, logged)),
+        is_starved: record.is_starved(),
+        cpu_share: Some(measured.cpu_share),
+        machine: self::machine(machine),
+        throughput_txn_s: record.throughput(),
+        abort_rate: is_result.then(|| abort_rate(totals.commits, &totals.aborts)),
+        by_type: plan.workload.types.iter().zip(&measured.types).map(of_type).collect(),
+        mix: plan.workload.types.iter().zip(&record.mix).map(of_mix).collect(),
+        starved_types: is_result.then(|| starved_types([record], plan)),
+        breakdown: is_result.then(|| breakdown(&measured.phase_ticks)).flatten(),
+        offered_txn_s: offer.map(|offer| offer.offered_txn_s),
+        skipped: offer.map(|offer| offer.skipped),
+        is_target_sustained: offer.map(|offer| offer.is_sustained),
+        warmed_up_s: seconds(series.warmup_ns),
+        is_warmup_steady: series.is_warm,
+        turns: Turns { worker, database },
+        is_steady: record.steadiness().map(|steadiness| steadiness == Steadiness::Steady),
+        series: is_result.then(|| Series {
+            interval_s: seconds(series.interval_ns),
+            warmup_txn_s: series.warmup_txn_s.clone(),
+            measured_txn_s: series.measured_txn_s.clone(),
+        }),
+        counts: counts(&totals, may_queue, is_result),
+        ..Run::default()
+    }
 }
 
-/// Returns the part of a run's object about its course: open-loop arrivals, warm-up, turns, and throughput by interval.
-fn course(plan: &Plan, record: &Record) -> Value {
-    let series = &record.measured.series;
-    let offer = record.offer(plan);
-    json!({
-        "offered_txn_s": offer.map(|offer| offer.offered_txn_s),
-        "skipped": offer.map(|offer| offer.skipped),
-        "target_sustained": offer.map(|offer| offer.is_sustained),
-        "warmed_up_s": seconds(series.warmup_ns),
-        "warmup_steady": series.is_warm,
-        "turns": json!({"worker": record.measured.turns[0], "database": record.measured.turns[1]}),
-        "steady": record.steadiness().map(|steadiness| steadiness == Steadiness::Steady),
-        "series": record.is_result().then(|| json!({
-            "interval_s": seconds(series.interval_ns),
-            "warmup_txn_s": series.warmup_txn_s,
-            "measured_txn_s": series.measured_txn_s,
-        })),
-    })
-}
-
-/// Returns the summary of all runs of a scheme. Its figures are `null` if none of the runs is a result.
-pub fn summary(plan: &Plan, results: &Results, machine: &Machine, subject: usize) -> Value {
-    let mut object = conditions(plan, subject);
+/// Returns the summary of all runs of a scheme.
+pub fn summary(plan: &Plan, results: &Results, machine: &Machine, subject: usize) -> Summary {
     let ratio = results.ratio_to_first(plan, machine, subject);
-    let of_all = json!({
-        "kind": "summary",
-        "results": results.of(subject).len(),
-        "throughput_txn_s": results.throughput(subject).map(spread),
-        "ratio_to_first": ratio.map(|ratio| spread(ratio.spread)),
-        "ratio_basis": ratio.map(|ratio| ratio.basis.name()),
-        "ratio_to_first_wall_time": ratio.map(|ratio| spread(ratio.by_wall)),
-        "first": plan.subjects[0].scheme.name,
-        "interrupted": results.is_interrupted(),
-        "starved": results.of(subject).iter().any(|record| record.is_starved()),
-        "starved_types": starved_types(results.of(subject), plan),
-    });
-    extend(&mut object, of_all);
-    Value::Object(object)
+    Summary {
+        choices: choices(plan, subject),
+        results: results.of(subject).len() as u64,
+        throughput_txn_s: results.throughput(subject).map(Spread::from),
+        ratio_to_first: ratio.map(|ratio| ratio.spread.into()),
+        ratio_basis: ratio.map(|ratio| ratio.basis),
+        ratio_to_first_wall_time: ratio.map(|ratio| ratio.by_wall.into()),
+        first: plan.subjects[0].scheme.name.to_owned(),
+        is_interrupted: results.is_interrupted(),
+        is_starved: results.of(subject).iter().any(|record| record.is_starved()),
+        starved_types: starved_types(results.of(subject), plan),
+        ..Summary::default()
+    }
 }
 
 /// Returns the schemes of the catalogue.
@@ -226,146 +209,134 @@ pub fn searches() -> Value {
     trials::SEARCHES.iter().map(|program| json!({ "name": program.name, "says": program.says })).collect()
 }
 
-/// Returns the conditions of a run: all choices, which are the same for all runs of a scheme in a plan.
+/// Returns the JSON Schema of results.
+pub fn schema() -> Value {
+    results::schema().into()
+}
+
+/// Returns the choices for the runs of a scheme in a plan as an object.
 pub(crate) fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
-    let subject = &plan.subjects[subject];
-    let settings: Map<String, Value> = subject
-        .values
-        .iter()
-        .map(|(name, value)| (name.to_owned(), setting(plan.catalogue, name, value)))
-        .collect();
-    let [warmup_s, asked_s, cooldown_s] = plan.times_s();
-    let traffic = &plan.job.traffic;
-    let mut object = Map::new();
-    let chosen = json!({
-        "schema": SCHEMA,
-        "version": env!("CARGO_PKG_VERSION"),
-        "workload": plan.workload.name,
-        "scheme": subject.scheme.name,
-        "isolation": subject.isolation().name(),
-        "workers": plan.job.workers,
-        "clients": subject.clients,
-        "clients_asked": plan.job.clients,
-        "retry": plan.job.retry.name(),
-        "pinned": plan.job.pin,
-        "seed": plan.job.seed,
-        "repeat": plan.repeat,
-        "warmup_s": warmup_s,
-        "warmup_auto": plan.job.is_steady.is_some(),
-        "asked_s": asked_s,
-        "cooldown_s": cooldown_s,
-        "mode": traffic.mode.name(),
-        "rtt_us": traffic.rtt_ns / 1_000,
-        "batch": traffic.batch,
-        "arrivals": Arrival::of(traffic).name(),
-        "rate_txn_s": rate_txn_s(traffic),
-        "settings": settings,
-    });
-    extend(&mut object, chosen);
+    let Ok(Value::Object(object)) = serde_json::to_value(choices(plan, subject)) else {
+        panic!("choices are an object, whose keys are text")
+    };
     object
 }
 
-/// Returns a setting's value: as a number or a switch if the setting's range is one, else as text.
-fn setting(catalogue: Catalogue, name: &str, value: &str) -> Value {
-    let found = catalogue.settings().find(|(_, setting)| setting.name == name);
-    match found.map(|(_, setting)| setting.range) {
-        Some(Range::Int(..) | Range::Real(..) | Range::Switch) => serde_json::from_str(value).ok(),
-        _ => None,
+/// Returns all choices for the runs of a scheme in a plan.
+pub(crate) fn choices(plan: &Plan, subject: usize) -> Choices {
+    let subject = &plan.subjects[subject];
+    let [warmup_s, asked_s, cooldown_s] = plan.times_s();
+    let traffic = &plan.job.traffic;
+    Choices {
+        schema: results::Version::default(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        workload: plan.workload.name.to_owned(),
+        scheme: subject.scheme.name.to_owned(),
+        isolation: subject.isolation().name().to_owned(),
+        workers: plan.job.workers as u64,
+        clients: subject.clients as u64,
+        clients_asked: plan.job.clients as u64,
+        retry: plan.job.retry.name().to_owned(),
+        is_pinned: plan.job.pin,
+        seed: plan.job.seed,
+        repeat: plan.repeat as u64,
+        warmup_s,
+        is_warmup_auto: plan.job.is_steady.is_some(),
+        asked_s,
+        cooldown_s,
+        mode: traffic.mode.name().to_owned(),
+        rtt_us: traffic.rtt_ns / 1_000,
+        batch: traffic.batch,
+        arrivals: Arrival::of(traffic).name().to_owned(),
+        rate_txn_s: rate_txn_s(traffic),
+        settings: subject
+            .values
+            .iter()
+            .map(|(name, value)| (name.to_owned(), setting(plan.catalogue, name, value)))
+            .collect(),
     }
-    .unwrap_or_else(|| value.into())
 }
 
-fn extend(object: &mut Map<String, Value>, more: Value) {
-    let Value::Object(more) = more else { panic!("an object extends an object") };
-    object.extend(more);
+/// Returns a setting's value: as a number or a switch if the setting's range is one, else as text.
+fn setting(catalogue: Catalogue, name: &str, value: &str) -> Choice {
+    let found = catalogue.settings().find(|(_, setting)| setting.name == name);
+    match found.map(|(_, setting)| setting.range) {
+        Some(Range::Int(..) | Range::Real(..) | Range::Switch) => Choice::of_text(value),
+        _ => value.into(),
+    }
 }
 
 /// Returns the counts, and the latencies if the run is a result. If no request may wait before it is served, the
 /// service time equals the latency, and its histogram is not written a second time.
-fn counts(totals: &Totals, may_queue: bool, is_result: bool) -> Value {
+fn counts(totals: &Totals, may_queue: bool, is_result: bool) -> Counts {
     let reasons = Abort::ALL.into_iter().zip(totals.aborts).filter(|(_, count)| *count > 0);
-    let aborts: Map<String, Value> =
-        reasons.map(|(reason, count)| (reason.name().to_owned(), count.into())).collect();
-    json!({
-        "commits": totals.commits,
-        "user_aborts": totals.user_aborts,
-        "aborts": aborts,
-        "latency_us": is_result.then(|| latency(&totals.latency_ns)),
-        "service_us": is_result.then(|| latency(if may_queue { &totals.service_ns } else { &totals.latency_ns })),
-        "latency_histogram": is_result.then(|| histogram(&totals.latency_ns)),
-        "service_histogram": (is_result && may_queue).then(|| histogram(&totals.service_ns)),
-    })
+    let service_ns = if may_queue { &totals.service_ns } else { &totals.latency_ns };
+    Counts {
+        commits: totals.commits,
+        user_aborts: totals.user_aborts,
+        aborts: reasons.map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
+        latency_us: is_result.then(|| latency(&totals.latency_ns)).flatten(),
+        service_us: is_result.then(|| latency(service_ns)).flatten(),
+        latency_histogram: is_result.then(|| histogram(&totals.latency_ns)),
+        service_histogram: (is_result && may_queue).then(|| histogram(&totals.service_ns)),
+    }
 }
 
 /// Returns a whole histogram: for each nonempty bucket its longest duration and its count. Durations beyond the last
 /// bucket are counted separately.
-fn histogram(ns: &Histogram) -> Value {
-    let buckets: Vec<[u64; 2]> = ns.buckets().map(|(upper_ns, count)| [upper_ns, count]).collect();
-    json!({ "unit": "ns", "buckets": buckets, "beyond_range": ns.overflows() })
+fn histogram(ns: &stdx::Histogram) -> Histogram {
+    Histogram { unit: "ns".to_owned(), buckets: ns.buckets().collect(), beyond_range: ns.overflows() }
 }
 
-fn latency(ns: &Histogram) -> Value {
-    if ns.count() == 0 {
-        return Value::Null;
-    }
+fn latency(ns: &stdx::Histogram) -> Option<Latency> {
     let us = |ns: u64| ns as f64 / 1e3;
-    json!({
-        "mean": ns.mean() / 1e3,
-        "p50": us(ns.quantile(0.5)),
-        "p95": us(ns.quantile(0.95)),
-        "p99": us(ns.quantile(0.99)),
-        "p999": us(ns.quantile(0.999)),
-        "max": us(ns.max()),
-        "beyond_range": ns.overflows(),
+    (ns.count() > 0).then(|| Latency {
+        mean: ns.mean() / 1e3,
+        p50: us(ns.quantile(0.5)),
+        p95: us(ns.quantile(0.95)),
+        p99: us(ns.quantile(0.99)),
+        p999: us(ns.quantile(0.999)),
+        max: us(ns.max()),
+        beyond_range: ns.overflows(),
     })
 }
 
-/// Returns the share of each phase in the sampled time; `null` if nothing was sampled.
-fn breakdown(ticks: &[u64; Phase::COUNT]) -> Value {
+/// Returns the share of each phase in the sampled time; `None` if nothing was sampled.
+fn breakdown(ticks: &[u64; Phase::COUNT]) -> Option<BTreeMap<String, f64>> {
     let sum: u64 = ticks.iter().sum();
-    if sum == 0 {
-        return Value::Null;
-    }
     let shares = Phase::NAMES.into_iter().zip(ticks);
-    shares.map(|(name, &ticks)| (name.to_owned(), Value::from(ticks as f64 / sum as f64))).collect()
+    (sum > 0).then(|| shares.map(|(name, &ticks)| (name.to_owned(), ticks as f64 / sum as f64)).collect())
 }
 
-pub(crate) fn check(verdict: &CheckVerdict) -> Value {
-    match verdict {
-        CheckVerdict::Passed => json!({ "verdict": "passed", "details": [] }),
-        CheckVerdict::Skipped => json!({ "verdict": "skipped", "details": [] }),
-        CheckVerdict::Failed(violations) => {
-            let details: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            json!({ "verdict": "failed", "details": details })
-        }
-    }
-}
-
-/// Returns the share of each type of transaction among the requests of clients.
-fn mix(plan: &Plan, shares: &[f64]) -> Value {
-    let types = plan.workload.types.iter().zip(shares);
-    types.map(|(of, share)| (of.name.to_owned(), Value::from(*share))).collect()
+pub(crate) fn check(verdict: &CheckVerdict) -> Check {
+    let (verdict, violations) = match verdict {
+        CheckVerdict::Passed => (results::CheckVerdict::Passed, &[][..]),
+        CheckVerdict::Skipped => (results::CheckVerdict::Skipped, &[][..]),
+        CheckVerdict::Failed(violations) => (results::CheckVerdict::Failed, &violations[..]),
+    };
+    Check { verdict, details: violations.iter().map(ToString::to_string).collect() }
 }
 
 /// Returns the starved types of transaction of these runs of a scheme, taken together.
-fn starved_types<'r>(records: impl IntoIterator<Item = &'r Record>, plan: &Plan) -> Value {
+fn starved_types<'r>(records: impl IntoIterator<Item = &'r Record>, plan: &Plan) -> Vec<TypeStarved> {
     let mut starvation = Starvation::default();
     records.into_iter().for_each(|record| record.add_to(plan, &mut starvation));
     let told = starvation.types().into_iter();
-    told.map(|of| json!({ "type": of.name, "commits": of.commits, "expected": of.expected })).collect()
+    told.map(|StarvedType { name, commits, expected, .. }| TypeStarved { name, commits, expected }).collect()
 }
 
 /// Returns the figures of the log, and the file systems that it was written to.
-fn log(plan: &Plan, logged: &Logged) -> Value {
-    let Logged { bytes, rounds, checkpoints, checkpoint_ns, digest } = logged;
-    json!({
-        "bytes": bytes,
-        "rounds": rounds,
-        "checkpoints": checkpoints,
-        "checkpoint_s": seconds(*checkpoint_ns),
-        "digest": hex(*digest),
-        "file_systems": plan.logs.as_ref().map(Logs::file_systems),
-    })
+fn log(plan: &Plan, logged: &Logged) -> Log {
+    let Logged { bytes, rounds, checkpoints, checkpoint_ns, digest } = *logged;
+    let file_systems = plan.logs.as_ref().map(Logs::file_systems);
+    Log {
+        bytes,
+        rounds,
+        checkpoints,
+        checkpoint_s: seconds(checkpoint_ns),
+        digest: hex(digest),
+        file_systems,
+    }
 }
 
 /// Returns a 64-bit number as hexadecimal text: many readers of JSON keep only 53 bits of a number.
@@ -373,60 +344,52 @@ pub(crate) fn hex(number: u64) -> String {
     format!("{number:#018x}")
 }
 
-/// Returns the memory of each table, in the order of their declaration.
-fn memory(tables: &[TableMemory]) -> Value {
-    tables.iter().map(table_memory).collect()
-}
-
-fn table_memory(table: &TableMemory) -> Value {
-    let secondary: Vec<Value> = table
-        .secondary
-        .iter()
-        .map(|(name, entries, bytes)| json!({ "index": name, "entries": entries, "bytes": bytes }))
-        .collect();
-    json!({
-        "table": table.name,
-        "entries": table.entries,
-        "row_bytes": table.row_bytes,
-        "row_bytes_free": table.row_bytes_free,
-        "version_bytes": table.version_bytes,
-        "version_bytes_free": table.version_bytes_free,
-        "index_bytes": table.index_bytes,
-        "secondary": secondary,
-    })
+fn table(table: &TableMemory) -> Table {
+    let index = |&(name, entries, bytes): &(&str, usize, usize)| Index {
+        index: name.to_owned(),
+        entries: entries as u64,
+        bytes: bytes as u64,
+    };
+    Table {
+        table: table.name.to_owned(),
+        entries: table.entries as u64,
+        row_bytes: table.row_bytes as u64,
+        row_bytes_free: table.row_bytes_free as u64,
+        version_bytes: table.version_bytes as u64,
+        version_bytes_free: table.version_bytes_free as u64,
+        index_bytes: table.index_bytes as u64,
+        secondary: table.secondary.iter().map(index).collect(),
+    }
 }
 
 /// Returns a machine and its state.
-pub(crate) fn machine(machine: &Machine) -> Value {
-    json!({
-        "cpu": machine.cpu,
-        "cores": machine.cores,
-        "memory_bytes": machine.memory_bytes,
-        "cache_bytes": machine.cache_bytes,
-        "kernel": machine.kernel,
-        "virtual": machine.is_virtual,
-        "threads_per_core": machine.threads_per_core,
-        "physical_cores": machine.physical_cores,
-        "numa_nodes": machine.numa_nodes,
-        "caches": machine.caches.iter().map(cache).collect::<Vec<_>>(),
-        "clock_source": machine.clock_source,
-        "cpu_quota": machine.cpu_quota,
-        "memory_limit_bytes": machine.memory_limit_bytes,
-        "governor": machine.governor,
-        "huge_pages": machine.huge_pages,
-        "numa_balancing": machine.is_numa_balanced,
-        "load_average": machine.load_average,
-        "memory_available_bytes": machine.memory_available_bytes,
-    })
+pub(crate) fn machine(machine: &Machine) -> results::Machine {
+    let Machine { cpu, kernel, clock_source, governor, huge_pages, .. } = machine.clone();
+    results::Machine {
+        cpu,
+        cores: machine.cores as u64,
+        memory_bytes: machine.memory_bytes,
+        cache_bytes: machine.cache_bytes,
+        kernel,
+        is_virtual: machine.is_virtual,
+        threads_per_core: machine.threads_per_core as u64,
+        physical_cores: machine.physical_cores as u64,
+        numa_nodes: machine.numa_nodes as u64,
+        caches: machine.caches.iter().map(cache).collect(),
+        clock_source,
+        cpu_quota: machine.cpu_quota,
+        memory_limit_bytes: machine.memory_limit_bytes,
+        governor,
+        huge_pages,
+        is_numa_balanced: machine.is_numa_balanced,
+        load_average: Some(machine.load_average),
+        memory_available_bytes: Some(machine.memory_available_bytes),
+    }
 }
 
-fn cache(cache: &Cache) -> Value {
-    let Cache { level, kind, bytes, shared_by } = cache;
-    json!({ "level": level, "kind": kind, "bytes": bytes, "shared_by": shared_by })
-}
-
-fn spread(spread: Spread) -> Value {
-    json!({ "median": spread.median, "min": spread.min, "max": spread.max })
+fn cache(cache: &Cache) -> results::Cache {
+    let Cache { level, ref kind, bytes, shared_by } = *cache;
+    results::Cache { level, kind: kind.clone(), bytes, shared_by: shared_by as u64 }
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -434,13 +397,28 @@ fn seconds(ns: u64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use engine::driver::Arrived;
 
     use super::*;
     use crate::Request;
     use crate::measure::tests::{failed, record};
     use crate::registry::tests::catalogue;
+
+    /// Returns the run of an object, which need not have all names.
+    pub(crate) fn given(object: Value) -> Run {
+        serde_json::from_value(object).expect("a run")
+    }
+
+    /// Returns the object of a run.
+    fn run(plan: &Plan, record: &Record, machine: &Machine) -> Value {
+        json!(super::run(plan, record, machine))
+    }
+
+    /// Returns the object of a summary.
+    fn summary(plan: &Plan, results: &Results, machine: &Machine, subject: usize) -> Value {
+        json!(super::summary(plan, results, machine, subject))
+    }
 
     fn plan() -> Plan {
         let set = vec!["ycsb.records=100".to_owned()];

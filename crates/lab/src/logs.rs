@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use engine::setting::Values;
+use results::Described;
 use runs::{Durability, Held, Logging};
-use serde_json::Value;
 
 use crate::{Plan, Refusal, Request, json};
 
@@ -94,9 +94,9 @@ impl Logs {
 
     /// Writes the description of a run beside its log. `digest` is the digest of the rows, once the run has ended.
     fn describe(&self, plan: &Plan, position: usize, digest: Option<u64>) -> io::Result<()> {
-        let mut description = json::conditions(plan, plan.order[position].0);
-        description.insert("digest".to_owned(), digest.map(json::hex).into());
-        let text = format!("{}\n", Value::Object(description));
+        let choices = json::choices(plan, plan.order[position].0);
+        let description = Described { choices, digest: digest.map(json::hex) };
+        let text = format!("{description}\n");
         fs::write(self.directories[0].join(DESCRIPTION), text)
     }
 

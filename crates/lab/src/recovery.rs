@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use engine::Violation;
+use results::Described;
 use runs::{CheckVerdict, Held, Progress, Recovered};
 use serde_json::{Map, Value, json};
 
@@ -219,24 +220,25 @@ impl Run {
             let name = path.display();
             Refusal(format!("`{name}`: {what}: give the directory of a log as `contend run --log` left it"))
         };
-        let told: Value = serde_json::from_str(text).map_err(|_| unknown("is no description of a run"))?;
-        let word = |key: &str| told[key].as_str().ok_or_else(|| unknown(&format!("has no `{key}`")));
-        let number = |key: &str| told[key].as_u64().ok_or_else(|| unknown(&format!("has no `{key}`")));
-        let workload = catalogue.workload(word("workload")?)?;
-        let settings = told["settings"].as_object().ok_or_else(|| unknown("has no `settings`"))?;
+        let Described { choices, digest } =
+            serde_json::from_str(text).map_err(|_| unknown("is no description of a run"))?;
+        let needed = ["workload", "scheme"].into_iter().find(|key| choices.get(key).is_none());
+        if let Some(key) = needed.or(choices.settings.is_empty().then_some("settings")) {
+            return Err(unknown(&format!("has no `{key}`")));
+        }
+        let workload = catalogue.workload(&choices.workload)?;
         let of_rows = |name: &str| {
             let is_of_workload = workload.settings.iter().any(|setting| setting.name == name);
             // The other settings say how the run was made, and do not affect its rows.
             is_of_workload || name == "run.splitting"
         };
-        let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let set = settings.iter().filter(|(name, _)| of_rows(name));
+        let set = choices.settings.iter().filter(|(name, _)| of_rows(name));
         let request = Request {
-            schemes: Some(scheme.map_or_else(|| word("scheme"), Ok)?.to_owned()),
-            workers: Some(number("workers")?),
-            clients: Some(number("clients_asked")?),
-            seed: number("seed")?,
-            set: set.map(|(name, of)| format!("{name}={}", value(of))).collect(),
+            schemes: Some(scheme.unwrap_or(&choices.scheme).to_owned()),
+            workers: Some(choices.workers),
+            clients: Some(choices.clients_asked),
+            seed: choices.seed,
+            set: set.map(|(name, value)| format!("{name}={value}")).collect(),
             check,
             ..Request::new(workload.name)
         };
@@ -244,7 +246,7 @@ impl Run {
         if plan.subjects.len() != 1 {
             return Err(Refusal("`--scheme`: give one scheme to recover under".to_owned()));
         }
-        let digits = told["digest"].as_str().and_then(|text| text.strip_prefix("0x"));
+        let digits = digest.as_ref().and_then(|text| text.strip_prefix("0x"));
         let digest = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
         Ok(Self { plan, digest })
     }

@@ -1,7 +1,7 @@
 //! Spaces: settings that vary, each between two numbers or among some words.
 
 use engine::setting::{Range, Values};
-use serde_json::{Value, json};
+use results::Named;
 use stats::{Axis, Scale};
 use stdx::Rng;
 
@@ -106,20 +106,19 @@ impl Space {
         self.0.iter().zip(point).map(|(axis, &value)| (axis.name().to_owned(), axis.text(value))).collect()
     }
 
-    /// Returns the axes as objects for programs.
-    pub fn json(&self) -> Value {
+    /// Returns the axes as results.
+    pub fn result(&self) -> Vec<results::Axis> {
         let axis = |axis: &Axis| {
-            let (low, high) = axis.ends();
-            let kind = match axis.scale() {
-                Scale::Linear { .. } => "linear",
-                Scale::Log { .. } => "log",
-                Scale::Integer { .. } => "integer",
-                Scale::LogInteger { .. } => "log_integer",
-                Scale::Choice(words) => {
-                    return json!({ "name": axis.name(), "kind": "choice", "choices": words });
-                }
+            let (kind, choices) = match axis.scale() {
+                Scale::Linear { .. } => ("linear", None),
+                Scale::Log { .. } => ("log", None),
+                Scale::Integer { .. } => ("integer", None),
+                Scale::LogInteger { .. } => ("log_integer", None),
+                Scale::Choice(words) => ("choice", Some(words.clone())),
             };
-            json!({ "name": axis.name(), "kind": kind, "low": low, "high": high })
+            let ends = choices.is_none().then(|| axis.ends());
+            let (low, high) = ends.unzip();
+            results::Axis { choices, high, kind: kind.to_owned(), low, name: axis.name().to_owned() }
         };
         self.0.iter().map(axis).collect()
     }
@@ -133,47 +132,27 @@ impl Space {
         self.0.iter().map(item).collect()
     }
 
-    /// Returns the space of objects that [`json`](Self::json) made.
+    /// Returns the space of axes that [`result`](Self::result) made.
     ///
     /// # Errors
-    /// Objects that [`json`](Self::json) does not make, or whose names or ranges are illegal in this version.
-    pub fn of_json(catalogue: Catalogue, value: &Value) -> Result<Self, Refusal> {
-        let axes = value.as_array().into_iter().flatten().map(|axis| {
-            let name = axis["name"].as_str()?;
-            if let Some(words) = axis["choices"].as_array() {
-                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-                return Some(format!("{name}={}", words.join("|")));
-            }
-            Some(format!("{name}={}..{}", axis["low"].as_f64()?, axis["high"].as_f64()?))
-        });
-        let items = axes.collect::<Option<Vec<String>>>();
+    /// Axes that [`result`](Self::result) does not make, or whose names or ranges are illegal in this version.
+    pub fn of_axes(catalogue: Catalogue, axes: &[results::Axis]) -> Result<Self, Refusal> {
+        let item = |results::Axis { choices, high, low, name, .. }: &results::Axis| match choices {
+            Some(words) => Some(format!("{name}={}", words.join("|"))),
+            None => Some(format!("{name}={}..{}", (*low)?, (*high)?)),
+        };
+        let items = axes.iter().map(item).collect::<Option<Vec<String>>>();
         let items = items.ok_or_else(|| Refusal("`space`: has an axis without a name or ends".to_owned()))?;
         Self::parse(catalogue, &items)
     }
 
-    /// Returns the point of an object of names and values.
-    ///
-    /// # Errors
-    /// A value that is missing or of another kind.
-    pub fn point_of_json(&self, value: &Value) -> Result<Vec<f64>, Refusal> {
-        let of = |axis: &Axis| {
-            let value = &value[axis.name()];
-            match (axis.choices(), value.as_str()) {
-                (Some(words), Some(word)) => words.iter().position(|other| other == word).map(|at| at as f64),
-                _ => value.as_f64(),
-            }
-            .ok_or_else(|| Refusal(format!("`{}`: a point has no value of it", axis.name())))
-        };
-        self.0.iter().map(of).collect()
-    }
-
-    /// Returns a point as an object of names and values.
-    pub fn point_json(&self, point: &[f64]) -> Value {
+    /// Returns the values of a point by the names of the axes.
+    pub fn named_values(&self, point: &[f64]) -> Named {
         let of = |(axis, &value): (&Axis, &f64)| {
             let told = match axis.scale() {
-                Scale::Choice(_) => Value::from(axis.text(value)),
-                Scale::Integer { .. } | Scale::LogInteger { .. } => Value::from(value as i64),
-                Scale::Linear { .. } | Scale::Log { .. } => Value::from(value),
+                Scale::Choice(_) => axis.text(value).as_str().into(),
+                Scale::Integer { .. } | Scale::LogInteger { .. } => (value as i64).into(),
+                Scale::Linear { .. } | Scale::Log { .. } => value.into(),
             };
             (axis.name().to_owned(), told)
         };
@@ -277,7 +256,7 @@ mod tests {
         assert_eq!(scales[2], &Scale::Linear { low: 0.0, high: 0.99 });
         assert_eq!(scales[3], &Scale::Choice(vec!["same".to_owned(), "drop".to_owned()]));
         assert_eq!(scales[4], &Scale::Log { low: 0.1, high: 100.0 });
-        assert_eq!(Space::of_json(catalogue(), &space.json()).expect("legal"), space);
+        assert_eq!(Space::of_axes(catalogue(), &space.result()).expect("legal"), space);
         assert_eq!(Space::parse(catalogue(), &space.items()).expect("legal"), space);
     }
 
@@ -298,7 +277,6 @@ mod tests {
             for (name, value) in space.named(&point) {
                 assert!(value.len() <= 7, "{name}={value}");
             }
-            assert_eq!(space.point_of_json(&space.point_json(&point)).expect("whole"), point);
         }
         assert_eq!(
             space.named(&space.point(&[0.0, 1.0, 0.9])),

@@ -17,7 +17,8 @@
 //! commits. Their ratio is by wall time, and its interval also includes the ratio by processor time: the true ratio is
 //! somewhere between the two.
 
-use serde_json::Value;
+pub use results::Basis;
+use results::{Choices, Run};
 use stats::{CompareError, Comparison, Interval, Paired, Spread, paired, unpaired};
 
 use crate::measure::STARVED_BELOW;
@@ -28,37 +29,6 @@ const LEAST: f64 = 0.9;
 const MOST_ALONE: f64 = 1.1;
 /// The greatest exponent `e` of the correction, for runs of several workers.
 const MOST_TOGETHER: f64 = 2.0;
-
-/// The basis on which runs are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// Commits a second of wall time: no run is starved, or the rate of arrivals determines the number of commits.
-    WallTime,
-    /// Commits a second of processor time: at least one run is starved.
-    ProcessorTime,
-    /// Both wall time and processor time: at least one run is starved, and clients or workers wait by design.
-    Both,
-}
-
-impl Basis {
-    /// Returns the name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::WallTime => "wall_time",
-            Self::ProcessorTime => "processor_time",
-            Self::Both => "both",
-        }
-    }
-
-    /// Returns the name in tables.
-    pub(crate) const fn told(self) -> &'static str {
-        match self {
-            Self::WallTime => "wall time",
-            Self::ProcessorTime => "processor time",
-            Self::Both => "both",
-        }
-    }
-}
 
 /// The speed of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,35 +65,33 @@ pub(crate) struct Judged {
 }
 
 impl Speed {
-    /// Returns the speed of a run from an object of [`json::run`](crate::json::run); `None` if the run is no result.
-    pub(crate) fn of(run: &Value) -> Option<Self> {
-        let throughput = run["throughput_txn_s"].as_f64()?;
-        let seconds = run["measured_s"].as_f64().filter(|seconds| *seconds > 0.0).unwrap_or(1.0);
+    /// Returns the speed of a run; `None` if the run is no result.
+    pub(crate) fn of(run: &Run) -> Option<Self> {
+        let throughput = run.throughput_txn_s?;
+        let seconds = if run.measured_s > 0.0 { run.measured_s } else { 1.0 };
         let wall_txn_s = if throughput > 0.0 { throughput } else { 1.0 / seconds };
-        let workers = run["workers"].as_f64().unwrap_or(1.0);
+        let (workers, cores) = (run.choices.workers, run.machine.cores);
         // More workers than cores take turns. This is no other work: together they cannot get more than the cores.
-        let crowd =
-            run["machine"]["cores"].as_f64().filter(|cores| *cores > 0.0).map_or(1.0, |n| workers / n);
-        let is_given = run["target_sustained"] == true;
-        let share = run["cpu_share"].as_f64().filter(|share| *share > 0.0 && !is_given).unwrap_or(1.0);
+        let crowd = if cores > 0 { workers as f64 / cores as f64 } else { 1.0 };
+        let is_given = run.is_target_sustained == Some(true);
+        let share = run.cpu_share.filter(|share| *share > 0.0 && !is_given).unwrap_or(1.0);
         let share = (share * crowd.max(1.0)).min(1.0);
         Some(Self {
             wall_txn_s,
             share,
             is_starved: share < STARVED_BELOW,
-            waits: waits(run),
-            has_many_workers: workers > 1.0,
+            waits: waits(&run.choices),
+            has_many_workers: workers > 1,
             has_commits: throughput > 0.0,
         })
     }
 
     /// Returns the speed of a run in commits of one type of transaction; `None` if the run has no such type or is no
     /// result.
-    pub(crate) fn of_type(run: &Value, name: &str) -> Option<Self> {
-        let commits = run["by_type"][name]["commits"].as_f64()?;
-        let seconds = run["measured_s"].as_f64().filter(|seconds| *seconds > 0.0)?;
-        let wall_txn_s = commits.max(1.0) / seconds;
-        Some(Self { wall_txn_s, has_commits: commits > 0.0, ..Self::of(run)? })
+    pub(crate) fn of_type(run: &Run, name: &str) -> Option<Self> {
+        let commits = run.by_type.get(name).filter(|_| run.measured_s > 0.0)?.commits;
+        let wall_txn_s = commits.max(1) as f64 / run.measured_s;
+        Some(Self { wall_txn_s, has_commits: commits > 0, ..Self::of(run)? })
     }
 
     /// Returns the product of two speeds, for ratios of ratios. Each factor is corrected by the share of its own run.
@@ -299,20 +267,21 @@ pub(crate) fn median_ratio(pairs: &[(Speed, Speed)]) -> Option<f64> {
 
 /// Returns the wait that a run has by design; `None` if it has none. The commits of a run that waits do not grow in
 /// proportion to its processor time.
-fn waits(run: &Value) -> Option<&'static str> {
-    let is_set = |value: &Value, standard: &str| !value.is_null() && *value != *standard;
-    let setting = |name: &str| &run["settings"][name];
-    if is_set(&run["arrivals"], "closed") {
+fn waits(run: &Choices) -> Option<&'static str> {
+    let is_above_zero = |setting: &str| run.number(setting).is_some_and(|us| us > 0.0);
+    let has_terminals =
+        run.settings.get("tpcc.terminals").is_some_and(|value| ["on", "true"].contains(&&*value.to_string()));
+    if run.arrivals != "closed" {
         Some("requests arrive by the clock")
-    } else if run["mode"] == "interactive" || run["rtt_us"].as_f64().is_some_and(|us| us > 0.0) {
+    } else if run.mode == "interactive" || run.rtt_us > 0 {
         Some("clients wait for messages")
-    } else if *setting("tpcc.terminals") == "on" || *setting("tpcc.terminals") == true {
+    } else if has_terminals {
         Some("people at terminals think")
-    } else if is_set(setting("run.durability"), "none") {
+    } else if run.is_off("run.durability", "none") {
         Some("the log has a thread of its own, and its device is waited for")
-    } else if setting("run.pause_us").as_f64().is_some_and(|us| us > 0.0) {
+    } else if is_above_zero("run.pause_us") {
         Some("transactions pause before they commit")
-    } else if ["backoff", "fixed", "climb"].iter().any(|retry| run["retry"] == *retry) {
+    } else if ["backoff", "fixed", "climb"].contains(&run.retry.as_str()) {
         Some("clients pause after aborts")
     } else {
         None
@@ -321,9 +290,10 @@ fn waits(run: &Value) -> Option<&'static str> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::json::tests::given;
 
     fn run(throughput: f64, share: f64, workers: u64) -> Value {
         json!({
@@ -351,7 +321,7 @@ pub(crate) mod tests {
     }
 
     fn speed(throughput: f64, share: f64, workers: u64) -> Speed {
-        Speed::of(&run(throughput, share, workers)).expect("a result")
+        Speed::of(&given(run(throughput, share, workers))).expect("a result")
     }
 
     /// Returns six pairs, made by `of` from factors between 1.001 and 1.006.
@@ -427,7 +397,7 @@ pub(crate) mod tests {
             let of = |throughput: f64, share: f64| {
                 let mut run = run(throughput, share, 2);
                 run[name] = value.clone();
-                Speed::of(&run).expect("a result")
+                Speed::of(&given(run)).expect("a result")
             };
             let Judged { basis, comparison, waits, .. } =
                 judged(&six(|by| (of(900.0 * by, 0.6), of(1_000.0, 1.0))));
@@ -447,13 +417,13 @@ pub(crate) mod tests {
 
     #[test]
     fn a_rate_that_was_sustained_needs_no_correction() {
-        let given = |throughput: f64, share: f64| {
+        let sustained = |throughput: f64, share: f64| {
             let mut run = run(throughput, share, 1);
             run["arrivals"] = "poisson".into();
             run["target_sustained"] = true.into();
-            Speed::of(&run).expect("a result")
+            Speed::of(&given(run)).expect("a result")
         };
-        let judged = judged(&six(|by| (given(1_000.0 * by, 0.5), given(1_000.0, 1.0))));
+        let judged = judged(&six(|by| (sustained(1_000.0 * by, 0.5), sustained(1_000.0, 1.0))));
         assert!(judged.basis == Basis::WallTime && judged.comparison.interval.high < 1.01, "{judged:?}");
     }
 
@@ -478,7 +448,7 @@ pub(crate) mod tests {
     #[test]
     fn a_run_without_a_commit_has_a_ratio_and_one_without_a_result_has_none() {
         assert!((speed(0.0, 1.0, 2).by_wall() - 2.0).abs() < 1e-12);
-        assert_eq!(Speed::of(&json!({ "throughput_txn_s": null })), None);
+        assert_eq!(Speed::of(&Run::default()), None);
     }
 
     #[test]
@@ -502,11 +472,11 @@ pub(crate) mod tests {
     fn the_speed_of_a_type_is_that_of_its_commits() {
         let mut run = run(1_000.0, 0.5, 1);
         run["by_type"] = json!({ "payment": { "commits": 50 }, "delivery": { "commits": 0 } });
-        let of = |name: &str| Speed::of_type(&run, name).expect("a type of the run");
+        let of = |name: &str| Speed::of_type(&given(run.clone()), name).expect("a type of the run");
         assert_eq!((of("payment").by_wall(), of("payment").in_ratios()), (100.0, 200.0));
         assert_eq!((of("delivery").by_wall(), of("delivery").has_commits()), (2.0, false));
-        assert_eq!(Speed::of_type(&run, "audit"), None);
+        assert_eq!(Speed::of_type(&given(run.clone()), "audit"), None);
         run["throughput_txn_s"] = Value::Null;
-        assert_eq!(Speed::of_type(&run, "payment"), None, "a run that failed its check is no result");
+        assert_eq!(Speed::of_type(&given(run), "payment"), None, "a run that failed its check is no result");
     }
 }

@@ -11,7 +11,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value, json};
+use engine::driver::Retry;
+use results::{Choices, Run};
 
 use crate::reproduce::Trust;
 use crate::text::{count, percent};
@@ -80,28 +81,22 @@ pub struct StarvedType {
 pub(crate) type Ended<'n> = (&'n str, u64, u64, f64);
 
 impl Starvation {
-    /// Returns the starvation of some runs, which are objects of [`json::run`](crate::json::run).
-    pub fn of<'v>(runs: impl IntoIterator<Item = &'v Value>) -> Self {
+    /// Returns the starvation of some runs.
+    pub fn of<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Self {
         let mut all = Self::default();
         runs.into_iter().for_each(|run| all.add(run));
         all
     }
 
-    /// Adds a run, which is an object of [`json::run`](crate::json::run).
-    pub fn add(&mut self, run: &Value) {
-        self.add_processor_time(run["starved"] == true, run["cpu_share"].as_f64());
-        let is_result = run["throughput_txn_s"].is_number();
-        let types = run["by_type"].as_object().filter(|_| is_result);
-        let Some((types, mix)) = types.and_then(|types| Some((types, mix(run, types)?))) else { return };
-        let number = |of: &Value, key: &str| of[key].as_u64().unwrap_or(0);
-        let ended: Vec<Ended<'_>> = types
-            .iter()
-            .map(|(name, of)| {
-                let share = mix.get(name).copied().unwrap_or(0.0);
-                (name.as_str(), number(of, "commits"), number(of, "user_aborts"), share)
-            })
-            .collect();
-        self.add_types((run["scheme"].as_str().unwrap_or_default(), &place(run)), &ended);
+    /// Adds a run.
+    pub fn add(&mut self, run: &Run) {
+        self.add_processor_time(run.is_starved, run.cpu_share);
+        let Some(mix) = run.throughput_txn_s.and_then(|_| mix(run)) else { return };
+        let ended = run.by_type.iter().map(|(name, of)| {
+            let share = mix.get(name).copied().unwrap_or(0.0);
+            (name.as_str(), of.commits, of.user_aborts, share)
+        });
+        self.add_types((&run.choices.scheme, &place(&run.choices)), &ended.collect::<Vec<Ended<'_>>>());
     }
 
     /// Adds a run's processor time: whether the run is starved, and the share that its workers got.
@@ -222,15 +217,15 @@ impl Starvation {
         self.types().iter().map(|of| format!("STARVED TYPE: {}.", of.in_words())).collect()
     }
 
-    /// Returns an object for programs.
-    pub fn json(&self) -> Value {
-        json!({
-            "runs": self.runs,
-            "starved": self.starved,
-            "cpu_share_min": self.cpu_share_min,
-            "types": self.types().iter().map(StarvedType::json).collect::<Vec<_>>(),
-            "reasons": self.reasons(),
-        })
+    /// Returns the starvation as a result.
+    pub fn result(&self) -> results::Starvation {
+        results::Starvation {
+            runs: self.runs as u64,
+            starved: self.starved as u64,
+            cpu_share_min: self.cpu_share_min,
+            types: self.types().iter().map(StarvedType::result).collect(),
+            reasons: self.reasons(),
+        }
     }
 }
 
@@ -250,57 +245,50 @@ impl StarvedType {
         )
     }
 
-    /// Returns an object for programs.
-    pub fn json(&self) -> Value {
-        json!({
-            "scheme": self.scheme,
-            "type": self.name,
-            "commits": self.commits,
-            "expected": self.expected,
-            "points": self.points,
-            "of_points": self.of_points,
-        })
+    /// Returns the starved type as a result.
+    pub fn result(&self) -> results::StarvedType {
+        let Self { scheme, name, commits, expected, points, of_points } = self.clone();
+        let (points, of_points) = (points as u64, of_points as u64);
+        results::StarvedType { scheme, name, commits, expected, points, of_points }
     }
 }
 
 /// Returns the shares of the types among the requests of a run. Older results do not state them. If a run drops aborted
 /// requests, the shares follow from its counts, since each request then has one outcome.
-fn mix(run: &Value, types: &Map<String, Value>) -> Option<BTreeMap<String, f64>> {
-    if let Some(mix) = run["mix"].as_object() {
-        return Some(mix.iter().map(|(name, share)| (name.clone(), share.as_f64().unwrap_or(0.0))).collect());
+fn mix(run: &Run) -> Option<BTreeMap<String, f64>> {
+    if !run.mix.is_empty() {
+        return Some(run.mix.clone());
     }
-    if run["retry"] != "drop" {
+    if run.choices.retry != Retry::Drop.name() {
         return None;
     }
-    let requests = |of: &Value| {
-        let aborts = of["aborts"].as_object().into_iter().flatten();
-        let aborts: u64 = aborts.filter_map(|(_, number)| number.as_u64()).sum();
-        aborts + of["commits"].as_u64().unwrap_or(0) + of["user_aborts"].as_u64().unwrap_or(0)
-    };
-    let all: u64 = types.values().map(requests).sum();
-    Some(types.iter().map(|(name, of)| (name.clone(), requests(of) as f64 / all.max(1) as f64)).collect())
+    let requests = |of: &results::Counts| of.aborted() + of.commits + of.user_aborts;
+    let all: u64 = run.by_type.values().map(requests).sum();
+    let share = |(name, of): (&String, _)| (name.clone(), requests(of) as f64 / all.max(1) as f64);
+    Some(run.by_type.iter().map(share).collect())
 }
 
-/// Returns the settings of a run, without its scheme and without the choices in which repetitions differ.
-fn place(run: &Value) -> String {
-    const CHOSEN: [&str; 9] = [
-        "workload",
-        "workers",
-        "clients_asked",
-        "retry",
-        "mode",
-        "rtt_us",
-        "batch",
-        "arrivals",
-        "rate_txn_s",
-    ];
-    let chosen: Vec<&Value> = CHOSEN.iter().map(|name| &run[*name]).chain([&run["settings"]]).collect();
-    json!(chosen).to_string()
+/// Returns the settings of a run as text, without its scheme and without the choices in which repetitions differ.
+fn place(run: &Choices) -> String {
+    let Choices { workload, workers, clients_asked, retry, mode, rtt_us, .. } = run;
+    let Choices { batch, arrivals, rate_txn_s, settings, .. } = run;
+    format!(
+        "{:?}",
+        (workload, workers, clients_asked, retry, mode, rtt_us, batch, arrivals, rate_txn_s, settings)
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::json::tests::given;
+
+    fn starvation<'v>(runs: impl IntoIterator<Item = &'v Value>) -> Starvation {
+        let runs: Vec<Run> = runs.into_iter().cloned().map(given).collect();
+        Starvation::of(&runs)
+    }
 
     /// Returns a run under `retry=drop` with two types of transaction. Some requests of both types ended, and some were
     /// dropped.
@@ -324,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_type_that_commits_less_than_a_tenth_of_its_share_is_found() {
-        let none = Starvation::of([&run("silo", [0, 0, 143])]);
+        let none = starvation([&run("silo", [0, 0, 143])]);
         let [of] = &none.types()[..] else { panic!("{none:?}") };
         assert_eq!((of.scheme.as_str(), of.name.as_str(), of.commits), ("silo", "stock_level", 0));
         // 143 of 3,663 requests, of which 1,920 ended.
@@ -335,19 +323,19 @@ mod tests {
         );
         assert_eq!(none.trust(Trust::A), Trust::B);
         // A twelfth is starved and a sixth is not.
-        assert_eq!(names(&Starvation::of([&run("silo", [6, 0, 137])])), ["silo/stock_level"]);
-        assert!(names(&Starvation::of([&run("silo", [13, 0, 130])])).is_empty());
+        assert_eq!(names(&starvation([&run("silo", [6, 0, 137])])), ["silo/stock_level"]);
+        assert!(names(&starvation([&run("silo", [13, 0, 130])])).is_empty());
     }
 
     #[test]
     fn who_is_answered_is_not_starved_and_of_few_nothing_is_said() {
         assert!(
-            names(&Starvation::of([&run("silo", [0, 143, 0])])).is_empty(),
+            names(&starvation([&run("silo", [0, 143, 0])])).is_empty(),
             "all roll back by their own wish"
         );
-        assert!(names(&Starvation::of([&run("silo", [0, 0, 15])])).is_empty(), "eight would be its share");
+        assert!(names(&starvation([&run("silo", [0, 0, 15])])).is_empty(), "eight would be its share");
         let thrice = [0; 3].map(|_| run("silo", [0, 0, 15]));
-        assert_eq!(names(&Starvation::of(&thrice)), ["silo/stock_level"], "of three such runs it is known");
+        assert_eq!(names(&starvation(&thrice)), ["silo/stock_level"], "of three such runs it is known");
     }
 
     #[test]
@@ -355,21 +343,18 @@ mod tests {
         let mut alike = run("silo", [5, 0, 195]);
         alike["by_type"]["new_order"] =
             json!({ "commits": 100, "user_aborts": 0, "aborts": { "read_changed": 3_900 } });
-        assert!(names(&Starvation::of([&alike])).is_empty());
+        assert!(names(&starvation([&alike])).is_empty());
     }
 
     #[test]
     fn what_is_tried_again_is_judged_by_the_mix() {
         let mut again = run("silo", [0, 0, 90_000]);
         again["retry"] = "same".into();
-        assert!(
-            names(&Starvation::of([&again])).is_empty(),
-            "attempts do not say how many requests there were"
-        );
+        assert!(names(&starvation([&again])).is_empty(), "attempts do not say how many requests there were");
         again["mix"] = json!({ "new_order": 0.96, "stock_level": 0.04 });
-        assert_eq!(names(&Starvation::of([&again])), ["silo/stock_level"]);
+        assert_eq!(names(&starvation([&again])), ["silo/stock_level"]);
         again["throughput_txn_s"] = Value::Null;
-        assert!(names(&Starvation::of([&again])).is_empty(), "of a run that is no result nothing is said");
+        assert!(names(&starvation([&again])).is_empty(), "of a run that is no result nothing is said");
     }
 
     #[test]
@@ -377,9 +362,9 @@ mod tests {
         let mut other = run("silo", [143, 0, 0]);
         other["settings"]["tpcc.warehouses"] = 8.into();
         let runs = [run("silo", [0, 0, 143]), other, run("no_wait", [140, 0, 3])];
-        let mut all = Starvation::of(&runs[..1]);
-        all.merge(&Starvation::of(&runs[1..]));
-        assert_eq!(all, Starvation::of(&runs));
+        let mut all = starvation(&runs[..1]);
+        all.merge(&starvation(&runs[1..]));
+        assert_eq!(all, starvation(&runs));
         let types = all.types();
         assert_eq!((types.len(), types[0].points, types[0].of_points), (1, 1, 2));
         assert!(types[0].in_words().contains("committed 0 stock_level at 1 of 2 points"), "{types:?}");
@@ -390,7 +375,7 @@ mod tests {
         let of = |starved: usize, all: usize| {
             let run =
                 |at| json!({ "starved": at < starved, "cpu_share": if at < starved { 0.5 } else { 1.0 } });
-            Starvation::of(&(0..all).map(run).collect::<Vec<_>>())
+            starvation(&(0..all).map(run).collect::<Vec<_>>())
         };
         let trust = |starved, all| of(starved, all).trust(Trust::A).name();
         assert_eq!([trust(0, 10), trust(1, 100), trust(5, 100), trust(49, 100)], ["A", "A", "B", "B"]);

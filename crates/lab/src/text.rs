@@ -430,6 +430,16 @@ pub fn searches() -> String {
     lines.0
 }
 
+/// Returns the list of the kinds of results.
+pub fn kinds() -> String {
+    let mut lines = Lines::default();
+    for (kind, says) in results::Line::KINDS {
+        lines.add(format!("{kind}\n   {says}"));
+    }
+    lines.add("`contend list schema --format json` has all their names, with meanings and units");
+    lines.0
+}
+
 /// Returns the table of the isolation checks of each scheme.
 pub fn reports(reports: &[Report]) -> String {
     let mut table = Table::default();

@@ -9,6 +9,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("stdx", ""),
     ("stats", "stdx"),
     ("plot", ""),
+    ("results", "stats"),
     ("sync", "stdx"),
     ("storage", "stdx sync"),
     ("engine", "stdx sync storage"),
@@ -22,15 +23,15 @@ const ARROWS: &[(&str, &str)] = &[
     ("runs", "stdx sync storage engine workloads checker durability sim"),
     ("trials", "stdx sync storage engine workloads checker proof sim"),
     ("instances", "engine schemes runs trials"),
-    ("lab", "stdx stats plot sync engine workloads checker durability sim runs trials"),
-    ("cli", "stdx sync engine workloads checker durability sim runs trials instances lab"),
+    ("lab", "stdx stats plot results sync engine workloads checker durability sim runs trials"),
+    ("cli", "stdx results sync engine workloads checker durability sim runs trials instances lab"),
     ("contend_derive", ""),
     ("contend", "stdx sync storage engine schemes durability contend_derive"),
     // Of the engine, `peers` uses the generation of a workload's requests. It measures the library.
     ("peers", "stdx engine workloads contend"),
     (
         "tests",
-        "stdx stats plot sync storage engine schemes workloads checker proof durability sim runs trials \
+        "stdx stats plot results sync storage engine schemes workloads checker proof durability sim runs trials \
          instances lab cli contend",
     ),
     // A scheme outside of the workspace, and the command with it.

@@ -14,7 +14,7 @@ mod told;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use results::{Choice, Machine, Run};
 use stats::{CompareError, Paired, Verdict, holm, log_deviation, pairs_to_decide, values_to_decide};
 
 pub use gate::Fault;
@@ -22,7 +22,7 @@ pub use side::{Side, results};
 
 use crate::speed::{self, Basis, Judged, Speed};
 use crate::sweep::CONFIDENCE;
-use crate::{Arrival, Catalogue, Mode, Refusal};
+use crate::{Catalogue, Refusal};
 use gate::Allowed;
 
 /// The choices that distinguish cells, in addition to the settings.
@@ -45,22 +45,20 @@ pub(crate) const CHOSEN: [&str; 16] = [
     "rate_txn_s",
 ];
 
-/// Returns the value of a choice for a result that does not state it, because the choice did not exist when the result
-/// was made.
-fn unsaid(name: &str) -> Value {
-    match name {
-        "warmup_auto" => json!(false),
-        "cooldown_s" => json!(0.0),
-        "mode" => json!(Mode::default().name()),
-        "rtt_us" => json!(0),
-        "batch" => json!(1),
-        "arrivals" => json!(Arrival::default().name()),
-        _ => Value::Null,
-    }
+/// Returns the facts that distinguish machines, by name: words in quotation marks.
+fn facts(machine: &Machine) -> [(&'static str, String); 8] {
+    let word = |word: &String| json(word);
+    [
+        ("cpu", word(&machine.cpu)),
+        ("cores", machine.cores.to_string()),
+        ("memory_bytes", machine.memory_bytes.to_string()),
+        ("cache_bytes", machine.cache_bytes.to_string()),
+        ("kernel", word(&machine.kernel)),
+        ("governor", word(&machine.governor)),
+        ("huge_pages", word(&machine.huge_pages)),
+        ("numa_balancing", machine.is_numa_balanced.to_string()),
+    ]
 }
-/// The facts that distinguish machines.
-const MACHINE: [&str; 8] =
-    ["cpu", "cores", "memory_bytes", "cache_bytes", "kernel", "governor", "huge_pages", "numa_balancing"];
 
 /// The options of a comparison of two sets.
 #[derive(Clone, Debug)]
@@ -147,8 +145,8 @@ pub enum Needs {
 /// Sets without a common cell: the text says in which choices they differ. Unknown names in the question.
 pub fn compare(
     catalogue: Catalogue,
-    first: &[Value],
-    second: &[Value],
+    first: &[Run],
+    second: &[Run],
     question: &Question,
 ) -> Result<Compared, Refusal> {
     if !(1.0..=1e6).contains(&question.margin) {
@@ -157,9 +155,8 @@ pub fn compare(
             question.margin
         )));
     }
-    let is_known = |name: &String| {
-        first.iter().chain(second).any(|value| chosen(catalogue, value, &[]).contains_key(name))
-    };
+    let is_known =
+        |name: &String| first.iter().chain(second).any(|run| chosen(catalogue, run, &[]).contains_key(name));
     if let Some(name) = question.across.iter().find(|name| !is_known(name)) {
         let says = "is nothing that runs are told apart by: name a setting, or one of";
         return Err(Refusal(format!("`--across {name}`: {says} {}", CHOSEN.join(", "))));
@@ -186,9 +183,9 @@ pub fn compare(
 }
 
 /// Returns the number of runs of the second set that are in the first set, too.
-fn same_runs(first: &[Value], second: &[Value]) -> usize {
-    let figure = |run: &Value| (run["seed"].as_u64(), run["throughput_txn_s"].as_f64().map(f64::to_bits));
-    let mut by_figure: BTreeMap<_, Vec<&Value>> = BTreeMap::new();
+fn same_runs(first: &[Run], second: &[Run]) -> usize {
+    let figure = |run: &Run| (run.choices.seed, run.throughput_txn_s.map(f64::to_bits));
+    let mut by_figure: BTreeMap<_, Vec<&Run>> = BTreeMap::new();
     for run in first {
         by_figure.entry(figure(run)).or_default().push(run);
     }
@@ -327,13 +324,24 @@ impl Needs {
     }
 }
 
+/// The choices of a run by name. A choice may be `null`.
+type Chosen = BTreeMap<String, Option<Choice>>;
+
 /// Returns all choices of a run, by name, except those that may differ.
-fn chosen(catalogue: Catalogue, value: &Value, across: &[String]) -> Map<String, Value> {
-    let of = |name: &str| value.get(name).cloned().unwrap_or_else(|| unsaid(name));
-    let own = CHOSEN.iter().map(|name| ((*name).to_owned(), of(name)));
-    let settings = value["settings"].as_object().into_iter().flatten();
-    let all = own.chain(settings.map(|(name, value)| (name.clone(), value.clone())));
-    all.filter(|(name, _)| !is_free(catalogue, name, across)).collect()
+fn chosen(catalogue: Catalogue, run: &Run, across: &[String]) -> Chosen {
+    let own = CHOSEN.iter().map(|name| ((*name).to_owned(), run.choices.get(name)));
+    let settings = run.choices.settings.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
+    own.chain(settings).filter(|(name, _)| !is_free(catalogue, name, across)).collect()
+}
+
+/// Returns the value of a choice in JSON, or `nothing` for a choice that does not exist.
+fn text(of: &Chosen, name: &str) -> String {
+    of.get(name).map_or_else(|| "nothing".to_owned(), json)
+}
+
+/// Returns choices in JSON.
+fn json(of: &impl serde::Serialize) -> String {
+    serde_json::to_string(of).expect("names are text")
 }
 
 /// Returns whether a choice may differ. If the scheme may differ, so may its isolation and its settings.
@@ -349,23 +357,21 @@ fn is_free(catalogue: Catalogue, name: &str, across: &[String]) -> bool {
 /// each other.
 fn cells(
     catalogue: Catalogue,
-    runs: &[Value],
+    runs: &[Run],
     across: &[String],
     side: &str,
 ) -> Result<BTreeMap<String, Side>, Refusal> {
-    let mut cells: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+    let mut cells: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
     for run in runs {
-        let same = cells.entry(Value::Object(chosen(catalogue, run, across)).to_string()).or_default();
+        let same = cells.entry(json(&chosen(catalogue, run, across))).or_default();
         if let Some(other) = same.first() {
             let (own, others) = (chosen(catalogue, run, &[]), chosen(catalogue, other, &[]));
             if let Some(name) = across.iter().find(|name| own.get(*name) != others.get(*name)) {
-                let text =
-                    |of: &Map<String, Value>| of.get(name).map_or("nothing".to_owned(), Value::to_string);
                 return Err(Refusal(format!(
                     "`--across {name}`: the {side} side has runs of {} and of {}, which are no repetitions of each \
                      other: give a side that has one of them",
-                    text(&others),
-                    text(&own)
+                    text(&others, name),
+                    text(&own, name)
                 )));
             }
         }
@@ -378,7 +384,6 @@ fn cells(
 /// isolation and the settings of a scheme are left out as long as the scheme's name distinguishes the cells.
 fn labels(catalogue: Catalogue, keys: &[String]) -> Vec<String> {
     const HEADS: [&str; 2] = ["workload", "scheme"];
-    type Chosen = Map<String, Value>;
     let parsed: Vec<Chosen> =
         keys.iter().map(|key| serde_json::from_str(key).expect("it was written by us")).collect();
     let is_alike = |a: &Chosen, b: &Chosen| HEADS.iter().all(|head| a.get(*head) == b.get(*head));
@@ -389,7 +394,7 @@ fn labels(catalogue: Catalogue, keys: &[String]) -> Vec<String> {
             .filter(|other| other.get(name) != cell.get(name))
             .any(|other| is_alike(cell, other) || other.contains_key(name) && !goes_with_scheme)
     };
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = |value: &Option<Choice>| value.as_ref().map_or_else(|| "null".to_owned(), Choice::to_string);
     let label = |cell: &Chosen| {
         let heads = HEADS.into_iter().filter_map(|name| cell.get(name)).map(text);
         let rest = cell.iter().filter(|(name, _)| !HEADS.contains(&name.as_str()) && is_shown(cell, name));
@@ -398,19 +403,12 @@ fn labels(catalogue: Catalogue, keys: &[String]) -> Vec<String> {
     parsed.iter().map(label).collect()
 }
 
-fn nothing_in_common(catalogue: Catalogue, first: &[Value], second: &[Value], across: &[String]) -> Refusal {
+fn nothing_in_common(catalogue: Catalogue, first: &[Run], second: &[Run], across: &[String]) -> Refusal {
     let (a, b) = (chosen(catalogue, &first[0], across), chosen(catalogue, &second[0], across));
     let differs = a.keys().chain(b.keys().filter(|name| !a.contains_key(*name)));
     let differs: Vec<&String> = differs.filter(|name| a.get(*name) != b.get(*name)).collect();
-    let told: Vec<String> = differs
-        .iter()
-        .map(|name| {
-            let text = |of: &Map<String, Value>| {
-                of.get(*name).map_or_else(|| "nothing".to_owned(), Value::to_string)
-            };
-            format!("{name} ({} and {})", text(&a), text(&b))
-        })
-        .collect();
+    let told: Vec<String> =
+        differs.iter().map(|name| format!("{name} ({} and {})", text(&a, name), text(&b, name))).collect();
     let names: Vec<&str> = differs.iter().map(|name| name.as_str()).collect();
     Refusal(format!(
         "nothing was measured under the same settings on both sides; their first runs differ in {}: if that is what \
@@ -421,21 +419,35 @@ fn nothing_in_common(catalogue: Catalogue, first: &[Value], second: &[Value], ac
 }
 
 /// Returns the facts in which the machines of the two sets differ, with both values.
-fn machines(first: &[Value], second: &[Value]) -> Vec<(String, String, String)> {
-    let all = |values: &[Value], name: &str| {
-        let mut all: Vec<String> = values.iter().map(|value| value["machine"][name].to_string()).collect();
+fn machines(first: &[Run], second: &[Run]) -> Vec<(String, String, String)> {
+    let all = |runs: &[Run], at: usize| {
+        let mut all: Vec<String> = runs.iter().map(|run| facts(&run.machine)[at].1.clone()).collect();
         all.sort();
         all.dedup();
         all.join(" or ")
     };
-    let both = MACHINE.iter().map(|name| ((*name).to_owned(), all(first, name), all(second, name)));
+    let names = facts(&Machine::default()).into_iter().enumerate();
+    let both = names.map(|(at, (name, _))| (name.to_owned(), all(first, at), all(second, at)));
     both.filter(|(_, a, b)| a != b).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::json::tests::given;
     use crate::registry::tests::catalogue;
+
+    fn compare(first: &[Value], second: &[Value], question: &Question) -> Result<Compared, Refusal> {
+        let runs = |values: &[Value]| values.iter().cloned().map(given).collect::<Vec<Run>>();
+        super::compare(catalogue(), &runs(first), &runs(second), question)
+    }
+
+    /// Returns the objects of a comparison, that of all cells the last.
+    fn objects(compared: &Compared) -> Vec<Value> {
+        compared.cells().iter().map(|cell| json!(cell)).chain([json!(compared.all())]).collect()
+    }
 
     fn run(scheme: &str, theta: f64, seed: u64, throughput: f64) -> Value {
         json!({
@@ -474,7 +486,7 @@ mod tests {
     }
 
     fn compared(first: &[Value], second: &[Value]) -> Compared {
-        compare(catalogue(), first, second, &question(&[])).expect("comparable")
+        compare(first, second, &question(&[])).expect("comparable")
     }
 
     /// Asserts that a gate fails because of this fault alone, that the text reports it, and that only the names of the
@@ -489,8 +501,7 @@ mod tests {
         let label =
             plain.cells.iter().find(|cell| !cell.faults.is_empty()).expect("it has one").label.clone();
         let allowing = |allow: &str| Question { allow: vec![allow.to_owned()], ..question(&[]) };
-        let fails =
-            |allow: &str| compare(catalogue(), first, second, &allowing(allow)).expect("allowed").fails();
+        let fails = |allow: &str| compare(first, second, &allowing(allow)).expect("allowed").fails();
         assert!(!fails(&label), "{label}");
         for other in &Fault::ALL[1..] {
             assert_eq!(fails(other.name()), *other != fault, "{}", other.name());
@@ -580,7 +591,7 @@ mod tests {
         });
         let compared = compared(&rounds(6, 1.0), &second);
         assert!(!compared.fails() && compared.text(true).contains("not slower\n"), "{}", compared.text(true));
-        assert_eq!(compared.json()[0]["verdict"], "not_slower");
+        assert_eq!(objects(&compared)[0]["verdict"], "not_slower");
     }
 
     #[test]
@@ -657,7 +668,7 @@ mod tests {
         assert!(text.contains("processor time         0.521  6 of 12"), "{text}");
         assert!(text.contains("slower by wall time (0.521), which other work explains"), "{text}");
         assert!(text.contains("not slower; 6 of 12 runs were starved"), "{text}");
-        let [cell, all] = &same.json()[..] else { panic!("a cell and a verdict") };
+        let [cell, all] = &objects(&same)[..] else { panic!("a cell and a verdict") };
         assert_eq!((&cell["basis"], &cell["starved"]), (&"processor_time".into(), &json!([0, 6])));
         assert!((all["starved"] == 6) && (all["gate_fails"] == false), "{all}");
         assert!(
@@ -673,7 +684,7 @@ mod tests {
     fn what_is_allowed_has_to_be_there() {
         let refused = |allow: &str| {
             let question = Question { allow: vec![allow.to_owned()], ..question(&[]) };
-            compare(catalogue(), &rounds(6, 1.0), &rounds(6, 1.0), &question).expect_err("unknown").0
+            compare(&rounds(6, 1.0), &rounds(6, 1.0), &question).expect_err("unknown").0
         };
         assert!(refused("undecidd").contains("did you mean `undecided`?"), "{}", refused("undecidd"));
         for says in ["failed, lost, undecided, machines, builds", "`ycsb silo`"] {
@@ -683,7 +694,7 @@ mod tests {
         assert!(refused("slower").contains("for a cell by its name only"));
         let many =
             Question { allow: vec!["lost,failed".to_owned(), "ycsb silo".to_owned()], ..question(&[]) };
-        let passed = compare(catalogue(), &rounds(1, 1.0), &rounds(1, 1.0), &many).expect("all are there");
+        let passed = compare(&rounds(1, 1.0), &rounds(1, 1.0), &many).expect("all are there");
         assert!(
             !passed.fails() && passed.text(true).contains("gate: passes; allowed: 1 undecided (ycsb silo)")
         );
@@ -693,7 +704,7 @@ mod tests {
     fn objects_of_cells_have_the_same_keys_whatever_came_of_them() {
         let first = [series("silo", 0.5, 1.0), series("mvto", 0.5, 1.0), series("occ", 0.5, 1.0)].concat();
         let failed = changed(series("mvto", 0.5, 1.0), |_, run| run["check"]["verdict"] = "failed".into());
-        let objects = compared(&first, &[series("silo", 0.5, 1.0), failed].concat()).json();
+        let objects = objects(&compared(&first, &[series("silo", 0.5, 1.0), failed].concat()));
         let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
         assert_eq!(objects.len(), 4);
         assert!(objects[..3].iter().all(|cell| keys(cell) == keys(&objects[0])));
@@ -705,22 +716,21 @@ mod tests {
     #[test]
     fn what_differs_has_to_be_named() {
         let (first, second) = (series("silo", 0.5, 1.0), series("mvto", 0.5, 1.2));
-        let says = compare(catalogue(), &first, &second, &question(&[])).expect_err("nothing in common").0;
+        let says = compare(&first, &second, &question(&[])).expect_err("nothing in common").0;
         assert!(
             says.contains("scheme (\"silo\" and \"mvto\")") && says.contains("--across scheme"),
             "{says}"
         );
-        let across = compare(catalogue(), &first, &second, &question(&["scheme"])).expect("comparable");
+        let across = compare(&first, &second, &question(&["scheme"])).expect("comparable");
         assert_eq!(across.cells[0].ratio().expect("compared").verdict, Verdict::Faster);
         assert!(
-            compare(catalogue(), &first, &second, &question(&["shceme"]))
+            compare(&first, &second, &question(&["shceme"]))
                 .expect_err("unknown")
                 .0
                 .contains("--across shceme")
         );
         let mixed = [first.clone(), second].concat();
-        let says =
-            compare(catalogue(), &first, &mixed, &question(&["scheme"])).expect_err("no repetitions").0;
+        let says = compare(&first, &mixed, &question(&["scheme"])).expect_err("no repetitions").0;
         assert!(says.contains("the second side has runs of \"silo\" and of \"mvto\""), "{says}");
     }
 
@@ -733,9 +743,8 @@ mod tests {
                 run["rate_txn_s"] = Value::Null;
             })
         };
-        assert!(compare(catalogue(), &first, &told("procedure"), &question(&[])).is_ok());
-        let says =
-            compare(catalogue(), &first, &told("interactive"), &question(&[])).expect_err("another mode").0;
+        assert!(compare(&first, &told("procedure"), &question(&[])).is_ok());
+        let says = compare(&first, &told("interactive"), &question(&[])).expect_err("another mode").0;
         assert!(says.contains("--across mode"), "{says}");
     }
 

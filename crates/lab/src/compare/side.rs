@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use results::{CheckVerdict, Line, Run};
 
-use super::MACHINE;
+use super::facts;
 use crate::Refusal;
 use crate::speed::Speed;
 
@@ -41,7 +41,7 @@ pub struct Side {
 ///
 /// # Errors
 /// A file that cannot be read, or a path without any run.
-pub fn results(path: &Path) -> Result<Vec<Value>, Refusal> {
+pub fn results(path: &Path) -> Result<Vec<Run>, Refusal> {
     let shown = path.display();
     let unread = |error: std::io::Error| Refusal(format!("`{shown}`: cannot be read ({error})"));
     let mut files = vec![path.to_owned()];
@@ -57,10 +57,11 @@ pub fn results(path: &Path) -> Result<Vec<Value>, Refusal> {
         let text = fs::read_to_string(&file)
             .map_err(|error| Refusal(format!("`{}`: cannot be read ({error})", file.display())))?;
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            let value: Value = serde_json::from_str(line).map_err(|error| {
-                Refusal(format!("`{}`: is not JSON, a line an object ({error})", file.display()))
-            })?;
-            found.extend((value["kind"] == "run").then_some(value));
+            let read = results::parse(line);
+            let read = read.map_err(|unread| Refusal(format!("`{}`: {unread}", file.display())))?;
+            if let Some(Line::Run(run)) = read {
+                found.push(*run);
+            }
         }
     }
     if found.is_empty() {
@@ -72,12 +73,11 @@ pub fn results(path: &Path) -> Result<Vec<Value>, Refusal> {
 
 impl Side {
     /// Makes a side from all runs of a cell.
-    pub(super) fn new(runs: &[&Value]) -> Self {
+    pub(super) fn new(runs: &[&Run]) -> Self {
         let mut side = Self::default();
-        let mut repetitions: BTreeMap<(u64, u64), Vec<&Value>> = BTreeMap::new();
+        let mut repetitions: BTreeMap<(u64, u64), Vec<&Run>> = BTreeMap::new();
         for run in runs {
-            let of = |name: &str| run[name].as_u64().unwrap_or(0);
-            let same = repetitions.entry((of("seed"), of("round"))).or_default();
+            let same = repetitions.entry((run.choices.seed, run.round)).or_default();
             // Two runs never measure the same to the last digit: this run is a copy.
             if same.contains(run) {
                 side.copies += 1;
@@ -93,19 +93,19 @@ impl Side {
         side
     }
 
-    fn add(&mut self, repetition: Repetition, run: &Value) {
+    fn add(&mut self, repetition: Repetition, run: &Run) {
         self.runs += 1;
-        self.starved += usize::from(run["starved"] == true);
-        self.builds.extend(run["build"].as_str().map(str::to_owned));
-        for name in MACHINE {
-            self.machines.entry(name).or_default().insert(run["machine"][name].to_string());
+        self.starved += usize::from(run.is_starved);
+        self.builds.extend(run.build.clone());
+        for (name, fact) in facts(&run.machine) {
+            self.machines.entry(name).or_default().insert(fact);
         }
         let speed = Speed::of(run);
-        if run["check"]["verdict"] == "failed" {
+        if run.is_failed() {
             self.failed += 1;
-        } else if let Some(speed) = speed.filter(|_| run["interrupted"] != true) {
-            self.silent += usize::from(run["throughput_txn_s"] == 0.0);
-            self.unchecked += usize::from(run["check"]["verdict"] == "skipped");
+        } else if let Some(speed) = speed.filter(|_| !run.is_interrupted) {
+            self.silent += usize::from(run.throughput_txn_s == Some(0.0));
+            self.unchecked += usize::from(run.check.verdict == CheckVerdict::Skipped);
             self.results.insert(repetition, speed);
         } else {
             self.interrupted += 1;

@@ -1,10 +1,9 @@
 //! The output of a comparison: a table with notes for people, objects for programs.
 
-use serde_json::{Value, json};
-use stats::{Comparison, Verdict};
+use results::ComparisonVerdict;
+use stats::Verdict;
 
 use super::{Cell, CellOutcome, Compared, Fault, Needs, Ratio, Side};
-use crate::json::SCHEMA;
 use crate::speed::Basis;
 use crate::sweep::{CONFIDENCE, verdict_name};
 use crate::text::{Lines, Table, percent, plural};
@@ -75,7 +74,7 @@ impl Compared {
                 format!("({:.3} .. {:.3})", interval.low, interval.high)
             }));
             if is_starved {
-                row.push(of(&|ratio| ratio.judged.basis.told().to_owned()));
+                row.push(of(&|ratio| ratio.judged.basis.name().replace('_', " ")));
                 row.push(of(&|ratio| format!("{:.3}", ratio.judged.by_wall.ratio)));
                 row.push(format!("{} of {}", a.starved + b.starved, a.runs + b.runs));
             }
@@ -131,26 +130,31 @@ impl Compared {
         if allowed.is_empty() { line } else { format!("{line}; allowed: {allowed}") }
     }
 
-    /// Returns the comparison as objects for programs: one for each cell, and one for all cells together.
-    pub fn json(&self) -> Vec<Value> {
-        let cells = self.cells.iter().map(|cell| cell.json(self.fails_by(cell), !self.machines.is_empty()));
+    /// Returns the comparison as results: an object for each cell.
+    pub fn cells(&self) -> Vec<results::Comparison> {
+        self.cells.iter().map(|cell| cell.result(self.fails_by(cell), !self.machines.is_empty())).collect()
+    }
+
+    /// Returns the comparison of all cells together as a result.
+    pub fn all(&self) -> ComparisonVerdict {
         let faults = |is_allowed: bool| {
-            let of = |fault: Fault| (fault.name().to_owned(), json!(self.labels_of(fault, is_allowed)));
-            Value::Object(Fault::ALL.into_iter().map(of).collect())
+            let of = |fault: Fault| {
+                let labels = self.labels_of(fault, is_allowed).into_iter().map(str::to_owned);
+                (fault.name().to_owned(), labels.collect())
+            };
+            Fault::ALL.into_iter().map(of).collect()
         };
-        let all = json!({
-            "schema": SCHEMA,
-            "kind": "comparison_verdict",
-            "cells": self.cells.len(),
-            "runs": self.runs(),
-            "starved": self.starved(),
-            "same_runs": self.same_runs,
-            "machines_differ": !self.machines.is_empty(),
-            "gate_fails": self.fails(),
-            "faults": faults(false),
-            "allowed": faults(true),
-        });
-        cells.chain([all]).collect()
+        ComparisonVerdict {
+            cells: self.cells.len() as u64,
+            runs: self.runs() as u64,
+            starved: self.starved() as u64,
+            same_runs: self.same_runs as u64,
+            machines_differ: !self.machines.is_empty(),
+            gate_fails: self.fails(),
+            faults: faults(false),
+            allowed: faults(true),
+            ..ComparisonVerdict::default()
+        }
     }
 }
 
@@ -214,43 +218,39 @@ impl Cell {
         (dropped > 0).then_some(dropped)
     }
 
-    fn json(&self, fails_gate: bool, machines_differ: bool) -> Value {
+    fn result(&self, fails_gate: bool, machines_differ: bool) -> results::Comparison {
         let ratio = self.ratio();
         let comparison = ratio.map(|ratio| &ratio.judged.comparison);
-        let both = |of: &dyn Fn(&Side) -> usize| self.sides.iter().map(of).collect::<Vec<usize>>();
-        json!({
-            "schema": SCHEMA,
-            "kind": "comparison",
-            "cell": self.label,
-            "results": both(&|side| side.results()),
-            "runs": both(&|side| side.runs),
-            "check_failed": both(&|side| side.failed),
-            "interrupted": both(&|side| side.interrupted),
-            "copies": both(&|side| side.copies),
-            "starved": both(&|side| side.starved),
-            "paired": ratio.map(|ratio| ratio.pairs.is_some()),
-            "pairs": ratio.and_then(|ratio| ratio.pairs),
-            "basis": ratio.map(|ratio| ratio.judged.basis.name()),
-            "ratio": comparison.map(|of| of.ratio),
-            "interval": comparison.map(interval),
-            "ratio_wall_time": ratio.map(|ratio| ratio.judged.by_wall.ratio),
-            "ratio_processor_time": ratio.and_then(|ratio| ratio.judged.ratio_processor),
-            "interval_wall_time": ratio.map(|ratio| interval(&ratio.judged.by_wall)),
-            "p_value": comparison.map(|of| of.p_value),
-            "p_adjusted": ratio.map(|ratio| ratio.p_adjusted),
-            "superiority": comparison.map(|of| of.superiority),
-            "verdict": self.verdict(),
-            "repetitions_needed": ratio.and_then(|ratio| ratio.needs).and_then(Needs::repetitions),
-            "faults": self.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
-            "fails_gate": fails_gate,
-            "machines_differ": machines_differ,
-        })
+        let both = |of: &dyn Fn(&Side) -> usize| [0, 1].map(|side: usize| of(&self.sides[side]) as u64);
+        results::Comparison {
+            cell: self.label.clone(),
+            results: both(&Side::results),
+            runs: both(&|side| side.runs),
+            check_failed: both(&|side| side.failed),
+            interrupted: both(&|side| side.interrupted),
+            copies: both(&|side| side.copies),
+            starved: both(&|side| side.starved),
+            is_paired: ratio.map(|ratio| ratio.pairs.is_some()),
+            pairs: ratio.and_then(|ratio| ratio.pairs).map(|pairs| pairs as u64),
+            basis: ratio.map(|ratio| ratio.judged.basis),
+            ratio: comparison.map(|of| of.ratio),
+            interval: comparison.map(|of| of.interval.into()),
+            ratio_wall_time: ratio.map(|ratio| ratio.judged.by_wall.ratio),
+            ratio_processor_time: ratio.and_then(|ratio| ratio.judged.ratio_processor),
+            interval_wall_time: ratio.map(|ratio| ratio.judged.by_wall.interval.into()),
+            p_value: comparison.map(|of| of.p_value),
+            p_adjusted: ratio.map(|ratio| ratio.p_adjusted),
+            superiority: comparison.map(|of| of.superiority),
+            verdict: self.verdict().to_owned(),
+            repetitions_needed: ratio
+                .and_then(|ratio| ratio.needs?.repetitions())
+                .map(|number| number as u64),
+            faults: self.faults.iter().map(|fault| fault.name().to_owned()).collect(),
+            fails_gate,
+            machines_differ,
+            ..results::Comparison::default()
+        }
     }
-}
-
-fn interval(comparison: &Comparison) -> Value {
-    let interval = &comparison.interval;
-    json!({ "low": interval.low, "high": interval.high, "confidence": interval.confidence })
 }
 
 impl Ratio {

@@ -4,7 +4,7 @@
 //! more can be said: the last value at which one scheme is clearly ahead, and the first value at which the other scheme
 //! is, by any margin.
 
-use serde_json::{Value, json};
+use results::Crossing;
 use stats::{Bisect, Interval, Next as Step, Side};
 
 use super::explore::Next;
@@ -104,18 +104,15 @@ pub(super) fn text(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> Opti
     Some(format!("the ranking flips: {}", flips.collect::<Vec<_>>().join("; ")))
 }
 
-/// Returns the crossings as objects for programs; null if the space is not a single axis of numbers.
-pub(super) fn json(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> Value {
-    let Some(bisect) = bisect(space, samples) else { return Value::Null };
-    let crossings = bisect.findings().crossings.into_iter().map(|crossing| {
-        json!({
-            "low": crossing.low,
-            "high": crossing.high,
-            "ahead_from_high": if crossing.to == Side::Above { a } else { b },
-            "unclear": crossing.unclear.map(|(low, high)| [low, high]),
-        })
+/// Returns the crossings as results; `None` if the space is not a single axis of numbers.
+pub(super) fn results(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> Option<Vec<Crossing>> {
+    let crossings = bisect(space, samples)?.findings().crossings.into_iter().map(|crossing| Crossing {
+        low: crossing.low,
+        high: crossing.high,
+        ahead_from_high: if crossing.to == Side::Above { a } else { b }.to_owned(),
+        unclear: crossing.unclear,
     });
-    crossings.collect()
+    Some(crossings.collect())
 }
 
 /// Returns the search after these samples; `None` if the space is not a single axis of numbers. Held-out points only
@@ -138,7 +135,9 @@ fn bisect(space: &Space, samples: &[Sample]) -> Option<Bisect> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::predicate::Features;
+    use results::Features;
+    use serde_json::json;
+
     use super::*;
     use crate::registry::tests::catalogue;
     use crate::speed::tests::pair;
@@ -174,7 +173,7 @@ mod tests {
         assert!(samples.iter().all(|sample| sample.pairs.len() == 6), "six pairs are clear");
         let told = text(&space, ["silo", "mvto"], &samples).expect("one axis");
         assert_eq!(told, "the ranking flips: silo is ahead up to ycsb.theta = 0.366, mvto from 0.373 on");
-        let json = json(&space, ["silo", "mvto"], &samples);
+        let json = json!(results(&space, ["silo", "mvto"], &samples));
         assert_eq!(
             json,
             json!([{ "low": 0.366, "high": 0.373, "ahead_from_high": "mvto", "unclear": null }])
@@ -210,7 +209,7 @@ mod tests {
         for items in [&["retry=same|drop"][..], &["ycsb.theta=0..0.9", "clients=2..64"]] {
             let space = space(items);
             assert_eq!(next(&space, &[]), None);
-            assert_eq!(json(&space, ["silo", "mvto"], &[]), Value::Null);
+            assert_eq!(results(&space, ["silo", "mvto"], &[]), None);
         }
     }
 }

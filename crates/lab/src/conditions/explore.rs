@@ -1,10 +1,11 @@
 //! Exploration: the choice of the next point to measure, in parts of the space without points, and where the ranking
 //! flips.
 
+use results::Class;
 use stats::Halton;
 use stdx::Rng;
 
-use super::study::{Class, Role, Sample};
+use super::study::{Role, Sample};
 use crate::Space;
 
 /// The number of points that fill the space before the search for flips begins: this number, and the same again for
@@ -122,7 +123,8 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::predicate::Features;
+    use results::Features;
+
     use super::*;
     use crate::registry::tests::catalogue;
     use crate::speed::tests::pair;

@@ -1,10 +1,10 @@
 //! From measured points to predicates, by a decision tree over settings and over quantities derived from them.
 
+use results::{Class, Feature, Features, Predicate};
 use stats::tree::{Growth, Observations, Pruning, Tree};
 use stats::{Axis, Scale};
 
-use super::predicate::{Feature, Features, Predicate};
-use super::study::{Class, Sample};
+use super::study::Sample;
 use crate::Space;
 
 /// The limits of the tree's growth: people cannot use a conclusion with more cuts.

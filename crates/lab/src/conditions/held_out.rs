@@ -3,15 +3,14 @@
 //! choice look as if they followed from the schemes.
 
 use engine::driver::Retry;
+use results::{Class, Features, HeldOut, Otherwise, Predicate};
 use stats::{Verdict, share};
 
-use super::claim::{Bounds, HeldOut, Otherwise};
 use super::fit::Map;
 use super::investigate::{CONFIDENCE, Findings};
 use super::pairs::{Pairs, Stop};
 use super::points::{Candidate, Fresh};
-use super::predicate::{Features, Predicate};
-use super::study::{Class, Role, Sample, Study};
+use super::study::{Role, Sample, Study};
 use crate::sweep::Run;
 
 /// Shares of the budget after which each part of a test ends.
@@ -218,7 +217,7 @@ fn as_many_agree(said: &HeldOut, found: &HeldOut) -> Verdict {
         return Verdict::Slower;
     }
     let likely = share((said.share * found.points as f64).floor() as u64, found.points as u64, CONFIDENCE);
-    let Bounds { low, .. } = likely.expect("there are points").into();
+    let results::Interval { low, .. } = likely.expect("there are points").into();
     if found.share >= low { Verdict::Same } else { Verdict::Unclear }
 }
 

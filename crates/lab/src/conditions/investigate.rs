@@ -1,18 +1,19 @@
 //! The course of a study: it explores, concludes, tests, and explains.
 
-use serde_json::{Value, json};
+use results::{
+    Breadth, Claim, Class, Conditions, Exception, Explored, Predicate, Ratio, SamplesOtherwise, Version,
+};
+use serde_json::json;
 
-use super::claim::{Breadth, Claim, Exception, Explored, Ratio, statement};
+use super::claim::statement;
 use super::crossing::{self, Clear, PAIRS_CLEAR};
 use super::explore::{Exploration, Next, PAIRS_MAX};
 use super::fit::Map;
 use super::held_out::{OF_STUDY, fare_under_both, test};
 use super::pairs::{Pairs, Stop};
 use super::points::{Candidate, candidate, few, left_for_tests};
-use super::predicate::Predicate;
-use super::study::{Class, Role, Sample, Study};
+use super::study::{Role, Sample, Study};
 use super::why::{self, Site};
-use crate::json::SCHEMA;
 use crate::reproduce::Trust;
 use crate::speed::{self, Speed};
 use crate::sweep::{Run, Store, digest};
@@ -206,8 +207,8 @@ fn claim(study: &Study, map: &Map, winner: Class, claims: usize, findings: &Find
     let starvation = findings.starvation();
     let of = (margin, predicate);
     Some(Claim {
-        schema: SCHEMA,
-        kind: "claim".to_owned(),
+        schema: Version::default(),
+        kind: results::kind::Claim::Claim,
         statement: statement(names, of, (&breadth, &starvation), (&fared, otherwise.as_ref())),
         workload: study.ground.workload().to_owned(),
         a: a.to_owned(),
@@ -217,7 +218,7 @@ fn claim(study: &Study, map: &Map, winner: Class, claims: usize, findings: &Find
         winner,
         predicate: predicate.clone(),
         in_words: predicate.to_string(),
-        space: study.ground.space.json(),
+        space: study.ground.space.result(),
         settings: study.ground.fixed(),
         seconds: study.question.seconds,
         warmup: study.question.warmup,
@@ -238,7 +239,7 @@ fn claim(study: &Study, map: &Map, winner: Class, claims: usize, findings: &Find
             study.question.seed.wrapping_add(1)
         ),
         trust: starvation.trust(Trust::A).name().to_owned(),
-        starvation: starvation.json(),
+        starvation: starvation.result(),
         build: study.ground.build.clone(),
         machine: crate::json::machine(&Machine::of_this_process()),
         name,
@@ -256,7 +257,7 @@ fn breadth(study: &Study, (predicate, winner): (&Predicate, Class), findings: &F
     let exception = |sample: &&&Sample| {
         let ratio = if winner == Class::A { sample.ratio() } else { 1.0 / sample.ratio() };
         Exception {
-            at: study.ground.space.point_json(&sample.point),
+            at: study.ground.space.named_values(&sample.point),
             role: sample.role.name().to_owned(),
             ratio,
             ahead: (ratio < 1.0).then(|| loser.to_owned()),
@@ -294,7 +295,7 @@ impl Study {
     /// of every other study.
     pub(super) fn digest(&self) -> String {
         let question = json!([
-            self.ground.space.json(),
+            self.ground.space.result(),
             self.ground.fixed(),
             self.schemes,
             self.ground.workload(),
@@ -319,49 +320,45 @@ impl Findings {
         crossing::clear(&study.ground.space, &self.samples)
     }
 
-    /// Returns the measured points as an object for programs.
-    pub fn json(&self, study: &Study) -> Value {
+    /// Returns the measured points as a result.
+    pub fn result(&self, study: &Study) -> Conditions {
         let [a, b] = study.schemes;
         let mut predicted = self.predicted.iter();
-        let mut point = |sample: &Sample| {
-            let predicted = if sample.role.is_test() { predicted.next() } else { None };
-            json!({
-                "point": study.ground.space.point_json(&sample.point),
-                "features": sample.features,
-                "role": sample.role.name(),
-                "pairs": sample.pairs.len(),
-                "ratio": sample.ratio(),
-                "interval": sample.interval(CONFIDENCE).map(super::claim::Bounds::from),
-                "class": Class::of(sample.ratio(), study.question.margin).name(),
-                "predicted": predicted.map(|class| class.name()),
-                "runs": sample.runs,
-                "starved": sample.starvation.starved(),
-                "starved_types": sample.starvation.types().iter().map(StarvedType::json).collect::<Vec<_>>(),
-            })
+        let mut point = |sample: &Sample| results::Sample {
+            point: study.ground.space.named_values(&sample.point),
+            features: sample.features.clone(),
+            role: sample.role.name().to_owned(),
+            pairs: sample.pairs.len(),
+            ratio: sample.ratio(),
+            interval: sample.interval(CONFIDENCE).map(results::Interval::from),
+            class: Class::of(sample.ratio(), study.question.margin),
+            predicted: if sample.role.is_test() { predicted.next().copied() } else { None },
+            runs: sample.runs.clone(),
+            starved: sample.starvation.starved(),
+            starved_types: sample.starvation.types().iter().map(StarvedType::result).collect(),
         };
-        json!({
-            "schema": SCHEMA,
-            "kind": "conditions",
-            "workload": study.ground.workload(),
-            "a": a,
-            "b": b,
-            "metric": "throughput_txn_s",
-            "margin": study.question.margin,
-            "space": study.ground.space.json(),
-            "settings": study.ground.fixed(),
-            "crossings": crossing::json(&study.ground.space, study.schemes, &self.samples),
-            "impossible": self.impossible,
-            "space_points": self.few,
-            "points_left": self.left,
-            "starvation": self.starvation().json(),
-            "interrupted": self.is_interrupted,
-            "points": self.samples.iter().map(&mut point).collect::<Vec<_>>(),
-            "otherwise": study.otherwise().map(|other| json!({
-                "retry": other.value("retry"),
-                "points": self.otherwise.iter().map(&mut point).collect::<Vec<_>>(),
-            })),
-            "claims": self.claims.iter().map(|claim| claim.name.as_str()).collect::<Vec<_>>(),
-        })
+        Conditions {
+            workload: study.ground.workload().to_owned(),
+            a: a.to_owned(),
+            b: b.to_owned(),
+            metric: "throughput_txn_s".to_owned(),
+            margin: study.question.margin,
+            space: study.ground.space.result(),
+            settings: study.ground.fixed(),
+            crossings: crossing::results(&study.ground.space, study.schemes, &self.samples),
+            impossible: self.impossible as u64,
+            space_points: self.few,
+            points_left: self.left,
+            starvation: self.starvation().result(),
+            is_interrupted: self.is_interrupted,
+            points: self.samples.iter().map(&mut point).collect(),
+            otherwise: study.otherwise().map(|other| SamplesOtherwise {
+                retry: other.value("retry"),
+                points: self.otherwise.iter().map(&mut point).collect(),
+            }),
+            claims: self.claims.iter().map(|claim| claim.name.clone()).collect(),
+            ..Conditions::default()
+        }
     }
 }
 
@@ -369,12 +366,13 @@ impl Findings {
 mod tests {
     use std::path::PathBuf;
 
+    use results::Feature;
     use stdx::Rng;
 
-    use super::super::predicate::Feature;
     use super::super::study::tests::question;
-    use super::super::{Question, recheck};
+    use super::super::{Question, Testable, recheck};
     use super::*;
+    use crate::json::tests::given;
     use crate::registry::tests::catalogue;
     use crate::speed::tests::pair;
     use crate::sweep::Unit;
@@ -410,11 +408,11 @@ mod tests {
         100_000.0 * shared * own * if unit.scheme == "silo" { ahead } else { 1.0 }
     }
 
-    fn result(unit: &Unit) -> Value {
-        json!({
+    fn result(unit: &Unit) -> results::Run {
+        given(json!({
             "kind": "run", "throughput_txn_s": throughput(unit), "measured_s": 1.0, "starved": false,
             "check": { "verdict": "passed" },
-        })
+        }))
     }
 
     fn study(vary: &[&str]) -> Study {
@@ -472,10 +470,7 @@ mod tests {
             let rechecked = recheck(&read, &again, &store, |unit: &Unit, _: &str| Ok(Some(result(unit))));
             let rechecked = rechecked.expect("made");
             assert_eq!(rechecked.verdict, stats::Verdict::Same, "{}", rechecked.text(&read));
-            let turned = |unit: &Unit| {
-                let throughput = 1e10 / throughput(unit);
-                json!({ "kind": "run", "throughput_txn_s": throughput, "measured_s": 1.0 })
-            };
+            let turned = |unit: &Unit| planted(unit, 1e10 / throughput(unit));
             let other = read.study(catalogue(), 100.0, 40, 10, "a build").expect("possible");
             let refuted =
                 recheck(&read, &other, &store, |unit: &Unit, _: &str| Ok(Some(turned(unit)))).expect("made");
@@ -496,17 +491,18 @@ mod tests {
                 Ok((made <= limit).then(|| result(unit)))
             };
             let findings = investigate(&study, &store, run).expect("made");
-            (findings.is_interrupted, findings.json(&study))
+            (findings.is_interrupted, json!(findings.result(&study)))
         };
         assert!(limited(101).0, "stopped in the middle of a pair");
         let whole = limited(usize::MAX);
         assert!(!whole.0);
         let before = made;
-        let again = investigate(&study, &store, |_: &Unit, _: &str| -> Result<Option<Value>, Refusal> {
-            panic!("everything is there")
-        });
+        let again =
+            investigate(&study, &store, |_: &Unit, _: &str| -> Result<Option<results::Run>, Refusal> {
+                panic!("everything is there")
+            });
         assert_eq!(
-            again.expect("readable").json(&study),
+            json!(again.expect("readable").result(&study)),
             whole.1,
             "the same measurements give the same answer"
         );
@@ -520,14 +516,14 @@ mod tests {
         let store = Store::open(&path).expect("writable");
         let alike = Question { points: Some(20), ..question(&["ycsb.theta=0..0.9"]) };
         let alike = Study::new(catalogue(), alike, "a build").expect("possible");
-        let same = |unit: &Unit| json!({ "kind": "run", "throughput_txn_s": 100.0, "measured_s": 1.0, "id": unit.id });
+        let same = |_: &Unit| given(json!({ "throughput_txn_s": 100.0, "measured_s": 1.0 }));
         let findings =
             investigate(&alike, &store, |unit: &Unit, _: &str| Ok(Some(same(unit)))).expect("made");
         assert!(findings.claims.is_empty());
         assert!(findings.text(&alike).contains("no claim: neither"), "{}", findings.text(&alike));
         let broken = Study::new(catalogue(), Question { seed: 5, ..alike.question.clone() }, "a build")
             .expect("possible");
-        let failed = |_: &Unit, _: &str| Ok(Some(json!({ "kind": "run", "check": { "verdict": "failed" } })));
+        let failed = |_: &Unit, _: &str| Ok(Some(given(json!({ "check": { "verdict": "failed" } }))));
         let findings = investigate(&broken, &store, failed).expect("made");
         assert!(findings.failed.is_some() && findings.claims.is_empty());
         std::fs::remove_dir_all(path).expect("its own directory");
@@ -546,16 +542,15 @@ mod tests {
     }
 
     /// Returns a run of a unit, with all its conditions and this throughput.
-    fn planted(unit: &Unit, throughput: f64) -> Value {
+    fn planted(unit: &Unit, throughput: f64) -> results::Run {
         let plan = Plan::new(catalogue(), &unit.request).expect("possible");
-        let mut run = Value::Object(crate::json::conditions(&plan, 0));
-        let own = json!({
-            "kind": "run", "throughput_txn_s": throughput, "measured_s": 1.0, "starved": false, "cpu_share": 1.0,
-            "check": { "verdict": "passed" },
-        });
-        let Value::Object(own) = own else { panic!("an object") };
-        own.into_iter().for_each(|(name, value)| run[&name] = value);
-        run
+        results::Run {
+            choices: crate::json::choices(&plan, 0),
+            throughput_txn_s: Some(throughput),
+            measured_s: 1.0,
+            cpu_share: Some(1.0),
+            ..results::Run::default()
+        }
     }
 
     #[test]
@@ -566,7 +561,7 @@ mod tests {
         let run = |unit: &Unit, _: &str| {
             let mut run = planted(unit, if unit.scheme == "silo" { 400.0 } else { 1_000.0 });
             if unit.scheme == "silo" {
-                (run["cpu_share"], run["starved"]) = (0.4.into(), true.into());
+                (run.cpu_share, run.is_starved) = (Some(0.4), true);
             }
             Ok(Some(run))
         };
@@ -610,7 +605,7 @@ mod tests {
         ] {
             assert!(told.contains(says), "{says}: {told}");
         }
-        let json = findings.json(&study);
+        let json = json!(findings.result(&study));
         assert_eq!((&json["space_points"], &json["points_left"]), (&2.into(), &0.into()));
     }
 
@@ -693,12 +688,14 @@ mod tests {
         let study = Study::new(catalogue(), asked, "a build").expect("possible");
         let run = |unit: &Unit, _: &str| {
             let is_silo = unit.scheme == "silo";
-            let mut run = planted(unit, if is_silo { 1_500.0 } else { 1_000.0 });
-            (run["starved"], run["cpu_share"]) = (true.into(), 0.5.into());
-            run["mix"] = json!({ "short": 0.9, "long": 0.1 });
+            let run = planted(unit, if is_silo { 1_500.0 } else { 1_000.0 });
             let long = if is_silo { 0 } else { 100 };
-            run["by_type"] = json!({ "short": { "commits": 900 }, "long": { "commits": long } });
-            Ok(Some(run))
+            let types = given(json!({
+                "mix": { "short": 0.9, "long": 0.1 },
+                "by_type": { "short": { "commits": 900 }, "long": { "commits": long } },
+            }));
+            let (mix, by_type) = (types.mix, types.by_type);
+            Ok(Some(results::Run { is_starved: true, cpu_share: Some(0.5), mix, by_type, ..run }))
         };
         let findings = investigate(&study, &store, run).expect("made");
         let told = findings.text(&study);
@@ -715,7 +712,7 @@ mod tests {
             told.contains("  trust: C (") && told.contains("STARVED TYPE: silo committed 0 long at"),
             "{told}"
         );
-        let json = findings.json(&study);
+        let json = json!(findings.result(&study));
         assert_eq!(json["starvation"]["starved"], runs);
         assert_eq!(json["points"][0]["starved_types"][0]["type"], "long");
         let read = Claim::parse(&serde_json::to_string(claim).expect("text")).expect("a claim");

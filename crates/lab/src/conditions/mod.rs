@@ -20,15 +20,14 @@ mod held_out;
 mod investigate;
 mod pairs;
 mod points;
-mod predicate;
 mod recheck;
 mod study;
 mod told;
 mod why;
 
-pub use claim::{Breadth, Claim, Exception, HeldOut, Mechanism, Otherwise, Ratio};
+pub use claim::Testable;
 pub use investigate::{Findings, investigate};
-pub use predicate::{Predicate, Term};
 pub use recheck::{Rechecked, recheck};
+pub use results::{Claim, Class, Predicate};
 pub use stats::Verdict;
-pub use study::{Class, Question, Role, Sample, Study};
+pub use study::{Question, Role, Sample, Study};

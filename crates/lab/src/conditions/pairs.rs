@@ -1,6 +1,5 @@
 //! Pairs of runs: both schemes at a point, one directly after the other, on the same requests.
 
-use serde_json::Value;
 use stdx::Rng;
 use sync::clock;
 
@@ -35,14 +34,14 @@ impl From<Refusal> for Stop {
 pub(super) struct Pair {
     /// The speeds of A and B.
     pub(super) speeds: (Speed, Speed),
-    /// The runs of A and B, as objects of [`json::run`](crate::json::run).
-    pub(super) values: [Value; 2],
+    /// The runs of A and B.
+    pub(super) runs: [results::Run; 2],
 }
 
 impl Pair {
     /// Returns the ids of both runs.
     pub(super) fn ids(&self) -> impl Iterator<Item = String> {
-        self.values.iter().filter_map(|value| value["id"].as_str().map(str::to_owned))
+        self.runs.iter().filter_map(|run| run.id.clone())
     }
 }
 
@@ -74,13 +73,13 @@ impl<'s, R: Run> Pairs<'s, R> {
     ) -> Result<Pair, Stop> {
         let [a, b] = study.schemes;
         let units = [study.ground.unit(a, point, repetition)?, study.ground.unit(b, point, repetition)?];
-        let mut values = [Value::Null, Value::Null];
+        let mut runs = [results::Run::default(), results::Run::default()];
         let is_turned = Rng::from_path(&[study.question.seed, digits(&units[0].id)]).below(2) == 1;
         for at in if is_turned { [1, 0] } else { [0, 1] } {
-            values[at] = self.run(study, &units[at], what)?;
+            runs[at] = self.run(study, &units[at], what)?;
         }
-        let of = |value: &Value| Speed::of(value).ok_or_else(|| failed(value));
-        Ok(Pair { speeds: (of(&values[0])?, of(&values[1])?), values })
+        let of = |run: &results::Run| Speed::of(run).ok_or_else(|| failed(run));
+        Ok(Pair { speeds: (of(&runs[0])?, of(&runs[1])?), runs })
     }
 
     /// Returns the store of the results.
@@ -88,7 +87,7 @@ impl<'s, R: Run> Pairs<'s, R> {
         self.bench.store()
     }
 
-    fn run(&mut self, study: &Study, unit: &Unit, what: &str) -> Result<Value, Stop> {
+    fn run(&mut self, study: &Study, unit: &Unit, what: &str) -> Result<results::Run, Stop> {
         let named: Vec<String> = study
             .ground
             .axes
@@ -99,14 +98,14 @@ impl<'s, R: Run> Pairs<'s, R> {
         let left_s = (self.budget_s - self.elapsed_s()).max(0.0);
         let label = format!("{what}: {} at {}; {} left", unit.scheme, named.join(" "), duration_s(left_s));
         let (begun_ns, made) = (clock::now_ns(), self.bench.made());
-        let value = self.bench.result(unit, &label)?.ok_or(Stop::Interrupted)?;
+        let run = self.bench.result(unit, &label)?.ok_or(Stop::Interrupted)?;
         if self.bench.made() > made {
             self.made_s += (clock::now_ns() - begun_ns) as f64 / 1e9;
         }
-        if value["check"]["verdict"] == "failed" {
-            return Err(failed(&value));
+        if run.is_failed() {
+            return Err(failed(&run));
         }
-        Ok(value)
+        Ok(run)
     }
 
     /// Returns the seconds since the beginning.
@@ -125,8 +124,8 @@ impl<'s, R: Run> Pairs<'s, R> {
 }
 
 /// Returns the stop at a run that is no result.
-fn failed(run: &Value) -> Stop {
-    Stop::Failed(run["command"].as_str().unwrap_or_default().to_owned())
+fn failed(run: &results::Run) -> Stop {
+    Stop::Failed(run.command.clone().unwrap_or_default())
 }
 
 /// Returns a number made of an id, as a part of a seed.

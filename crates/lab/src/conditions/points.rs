@@ -6,10 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use results::{Choices, Features};
 use stdx::Rng;
 
-use super::predicate::Features;
 use super::study::{Sample, Study};
 use crate::sweep::Store;
 use crate::{Plan, Refusal};
@@ -56,28 +55,17 @@ pub(super) fn left_for_tests(few: usize, held_out: usize) -> usize {
 /// A point that cannot be run under both schemes.
 pub(super) fn candidate(study: &Study, point: Vec<f64>) -> Result<Candidate, Refusal> {
     let plans = study.plans(&point)?;
-    let of_plan = |plan: &Plan| of_run(&Value::Object(crate::json::conditions(plan, 0)));
+    let of_plan = |plan: &Plan| of_run(&crate::json::choices(plan, 0));
     let place = plans.each_ref().map(of_plan);
     Ok(Candidate { features: study.features_of(&point, &plans), place, point })
 }
 
 /// Returns the resolved settings of a run as text.
-fn of_run(run: &Value) -> String {
-    const CHOSEN: [&str; 11] = [
-        "workload",
-        "scheme",
-        "workers",
-        "clients",
-        "retry",
-        "pinned",
-        "mode",
-        "rtt_us",
-        "batch",
-        "arrivals",
-        "rate_txn_s",
-    ];
-    let chosen: Vec<&Value> = CHOSEN.iter().map(|name| &run[*name]).chain([&run["settings"]]).collect();
-    json!(chosen).to_string()
+fn of_run(run: &Choices) -> String {
+    let Choices { workload, scheme, workers, clients, retry, is_pinned, .. } = run;
+    let Choices { mode, rtt_us, batch, arrivals, rate_txn_s, settings, .. } = run;
+    let traffic = (mode, rtt_us, batch, arrivals, rate_txn_s);
+    format!("{:?}", (workload, scheme, workers, clients, retry, is_pinned, traffic, settings))
 }
 
 /// A source of points to test a claim at. It returns no point twice, and no point that was measured before.
@@ -108,7 +96,7 @@ impl<'s> Fresh<'s> {
         samples: &[Sample],
         own: u64,
     ) -> Result<Self, Refusal> {
-        let measured = store.all()?.iter().map(|entry| of_run(&entry.value)).collect();
+        let measured = store.all()?.iter().map(|entry| of_run(&entry.run.choices)).collect();
         let place = |sample: &Sample| Ok::<_, Refusal>(candidate(study, sample.point.clone())?.place);
         let taken = samples.iter().map(place).collect::<Result<_, _>>()?;
         let mut rng = Rng::from_path(&[study.question.seed, 0x0068_656c_646f_7574]);
@@ -216,9 +204,8 @@ mod tests {
         let put = |scheme: &'static str, point: &[f64], repetition: u64| {
             let unit = study.ground.unit(scheme, point, repetition).expect("possible");
             let plan = Plan::new(catalogue(), &unit.request).expect("possible");
-            let mut run = Value::Object(crate::json::conditions(&plan, 0));
-            run["kind"] = "run".into();
-            store.put(&unit, &run).expect("written");
+            let choices = crate::json::choices(&plan, 0);
+            store.put(&unit, &results::Run { choices, ..results::Run::default() }).expect("written");
         };
         let drawn = || {
             let mut fresh = Fresh::new(&study, &store, &[], 77).expect("readable");

@@ -1,8 +1,8 @@
 //! The repeated test of a claim, at fresh random points that are drawn with another seed, with other requests.
 
+use results::{Claim, HeldOut, Otherwise};
 use stats::Verdict;
 
-use super::claim::{Claim, HeldOut, Otherwise};
 use super::fit::Map;
 use super::held_out::{OF_TEST, fare_under_both, name_of, test, verdict};
 use super::investigate::Findings;
@@ -41,7 +41,7 @@ impl Rechecked {
     }
 }
 
-/// Tests a claim at new points of a study that was made [from the claim](Claim::study).
+/// Tests a claim at new points of a study that was made [from the claim](super::Testable::study).
 ///
 /// # Errors
 /// Errors of the runs and of the store.

@@ -1,11 +1,10 @@
 //! Studies of conditions: the question, its checks, and the measured points.
 
-use serde::{Deserialize, Serialize};
+use results::{Feature, Features};
 use stats::{Interval, Paired};
 use stdx::Rng;
 
 use super::pairs::Pair;
-use super::predicate::{Feature, Features};
 use crate::ground::{How, judge_budget};
 use crate::speed::{self, Speed};
 use crate::{Catalogue, Ground, Plan, Refusal, Starvation};
@@ -56,43 +55,6 @@ pub struct Study {
     pub ground: Ground,
     /// The two schemes.
     pub schemes: [&'static str; 2],
-}
-
-/// The scheme that is ahead by more than the margin, if any is.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Class {
-    /// The first scheme.
-    A,
-    /// Neither scheme.
-    Level,
-    /// The second scheme.
-    B,
-}
-
-impl Class {
-    /// All classes, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::A, Self::Level, Self::B];
-
-    /// Returns the class of a ratio of A to B.
-    pub fn of(ratio: f64, margin: f64) -> Self {
-        if ratio > margin {
-            Self::A
-        } else if ratio < 1.0 / margin {
-            Self::B
-        } else {
-            Self::Level
-        }
-    }
-
-    /// Returns the name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::A => "a",
-            Self::Level => "level",
-            Self::B => "b",
-        }
-    }
 }
 
 /// The purpose for which a point was measured.
@@ -153,7 +115,7 @@ impl Sample {
     pub(super) fn add(&mut self, pair: &Pair) {
         self.pairs.push(pair.speeds);
         self.runs.extend(pair.ids());
-        pair.values.iter().for_each(|run| self.starvation.add(run));
+        pair.runs.iter().for_each(|run| self.starvation.add(run));
     }
 
     /// Returns the median ratio of the pairs. If any run is starved, the ratio is by processor time, unless runs wait
@@ -280,6 +242,8 @@ fn judge(question: &Question) -> Result<(), Refusal> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use results::Class;
+
     use super::*;
     use crate::registry::tests::catalogue;
 

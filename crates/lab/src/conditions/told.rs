@@ -1,14 +1,14 @@
 //! Findings, claims and their tests, as text for people.
 
-use serde_json::Value;
+use results::{Breadth, Claim, Class, HeldOut, Mechanism, Otherwise, Starvation};
 use stats::Verdict;
 
-use super::claim::{Breadth, Claim, Exception, HeldOut, Mechanism, Otherwise, point};
+use super::claim::{covered, exception, point};
 use super::crossing::{self, Clear, PAIRS_CLEAR};
 use super::held_out::where_it_says_so;
 use super::investigate::{CONFIDENCE, Findings};
 use super::recheck::Rechecked;
-use super::study::{Class, Role, Sample, Study};
+use super::study::{Role, Sample, Study};
 use crate::text::{Lines, Table, percent, plural, ratio_interval};
 
 impl Study {
@@ -75,7 +75,7 @@ impl Findings {
         }
         for claim in &self.claims {
             lines.add("");
-            lines.add(claim.text().trim_end());
+            lines.add(self::claim(claim).trim_end());
         }
         if self.claims.is_empty() {
             lines.add("");
@@ -118,7 +118,7 @@ impl Findings {
                 || format!("(too few for an interval, which takes {PAIRS_CLEAR})"),
                 |interval| ratio_interval(interval.low, interval.high),
             );
-            let at = point(&study.ground.space.point_json(&sample.point));
+            let at = point(&study.ground.space.named_values(&sample.point));
             lines.add(format!("  {at}: {says}, {ratio:.2} times of {a} to {b} in {pairs} {interval}"));
         }
         Some(lines.0.trim_end().to_owned())
@@ -166,109 +166,101 @@ impl Findings {
     }
 }
 
-impl Claim {
-    /// Returns the whole claim.
-    pub fn text(&self) -> String {
-        let mut lines = Lines::default();
-        lines.add(format!("CLAIM {}", self.name));
-        lines.add(format!("  {}", self.statement));
-        if let Some(ratio) = &self.ratio {
-            lines.add(format!(
-                "  where it says so: {:.2} times in the median of {}, {:.2} .. {:.2} for eight in ten of them",
-                ratio.median,
-                plural(ratio.points, "held-out point"),
-                ratio.p10,
-                ratio.p90
-            ));
-        }
-        let HeldOut { points, agree, undecided, .. } = self.held_out;
-        if agree < points {
-            lines.add(format!(
-                "  of {} that do not agree {undecided} might with more pairs",
-                plural(points - agree, "point")
-            ));
-        }
-        if where_it_says_so(&self.held_out) != Verdict::Same {
-            let covered = self.held_out.covered_in_words();
-            lines.add(format!("  WEAK: {covered}: this does not show that it is ahead at most of them"));
-        }
-        for line in self.breadth.lines() {
-            lines.add(format!("  {line}"));
-        }
-        lines.add(format!("  trust: {}{}", self.trust, lowered(&self.starvation)));
-        lines.add(self.told_otherwise());
-        if let Some(first) = self.mechanisms.first() {
-            lines.add(format!(
-                "  why, at {}, where it is {:.2} times ahead:",
-                point(&first.at),
-                first.gap_before
-            ));
-            lines.add(mechanisms(&self.mechanisms).trim_end());
-        } else {
-            lines.add("  why was not found out: there was no time, or no gap that was seen twice");
-        }
-        if !self.holds_without.is_empty() {
-            lines.add(format!(
-                "  ONLY WITHOUT {}: with it the winner is not ahead there",
-                self.holds_without.join(", ")
-            ));
-        }
-        lines.add(format!("  test it again: {}", self.recheck));
-        lines.0
+/// Returns the whole claim.
+pub(super) fn claim(claim: &Claim) -> String {
+    let mut lines = Lines::default();
+    lines.add(format!("CLAIM {}", claim.name));
+    lines.add(format!("  {}", claim.statement));
+    if let Some(ratio) = &claim.ratio {
+        lines.add(format!(
+            "  where it says so: {:.2} times in the median of {}, {:.2} .. {:.2} for eight in ten of them",
+            ratio.median,
+            plural(ratio.points, "held-out point"),
+            ratio.p10,
+            ratio.p90
+        ));
     }
+    let HeldOut { points, agree, undecided, .. } = claim.held_out;
+    if agree < points {
+        lines.add(format!(
+            "  of {} that do not agree {undecided} might with more pairs",
+            plural(points - agree, "point")
+        ));
+    }
+    if where_it_says_so(&claim.held_out) != Verdict::Same {
+        let covered = covered(&claim.held_out);
+        lines.add(format!("  WEAK: {covered}: this does not show that it is ahead at most of them"));
+    }
+    for line in breadth(&claim.breadth) {
+        lines.add(format!("  {line}"));
+    }
+    lines.add(format!("  trust: {}{}", claim.trust, lowered(&claim.starvation)));
+    lines.add(otherwise(claim));
+    if let Some(first) = claim.mechanisms.first() {
+        lines.add(format!(
+            "  why, at {}, where it is {:.2} times ahead:",
+            point(&first.at),
+            first.gap_before
+        ));
+        lines.add(mechanisms(&claim.mechanisms).trim_end());
+    } else {
+        lines.add("  why was not found out: there was no time, or no gap that was seen twice");
+    }
+    if !claim.holds_without.is_empty() {
+        lines.add(format!(
+            "  ONLY WITHOUT {}: with it the winner is not ahead there",
+            claim.holds_without.join(", ")
+        ));
+    }
+    lines.add(format!("  test it again: {}", claim.recheck));
+    lines.0
+}
 
-    /// Returns the result of the claim under the other policy of retry.
-    fn told_otherwise(&self) -> String {
-        let own = self.settings.get("retry").map_or("same", String::as_str);
-        let Some(Otherwise { retry, held_out, verdict }) = &self.otherwise else {
-            if self.space.as_array().into_iter().flatten().any(|axis| axis["name"] == "retry") {
-                return "  it was tested with each policy of retry that varies".to_owned();
-            }
-            return format!(
-                "  tested with retry={own} alone: there was no time for another policy, or a scheme has none"
-            );
-        };
-        let HeldOut { points, agree, .. } = held_out;
-        let found = format!("with retry={retry} {agree} of {points} agree, {}", held_out.covered_in_words());
-        match verdict.as_str() {
-            "holds" => format!("  it holds with retry={own} and with retry={retry}: {found}"),
-            "undecided" => {
-                format!("  tested with retry={own}; {found}: too few to tell whether it holds then, too")
-            }
-            _ => format!("  ONLY WITH retry={own}: {found}"),
+/// Returns the result of a claim under the other policy of retry.
+fn otherwise(claim: &Claim) -> String {
+    let own = claim.settings.get("retry").map_or("same", String::as_str);
+    let Some(Otherwise { retry, held_out, verdict }) = &claim.otherwise else {
+        if claim.space.iter().any(|axis| axis.name == "retry") {
+            return "  it was tested with each policy of retry that varies".to_owned();
         }
+        return format!(
+            "  tested with retry={own} alone: there was no time for another policy, or a scheme has none"
+        );
+    };
+    let HeldOut { points, agree, .. } = held_out;
+    let found = format!("with retry={retry} {agree} of {points} agree, {}", covered(held_out));
+    match verdict.as_str() {
+        "holds" => format!("  it holds with retry={own} and with retry={retry}: {found}"),
+        "undecided" => {
+            format!("  tested with retry={own}; {found}: too few to tell whether it holds then, too")
+        }
+        _ => format!("  ONLY WITH retry={own}: {found}"),
     }
 }
 
-impl Breadth {
-    /// Returns lines about the exceptions, and about the number of points of the space.
-    fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (says, is_behind) in
-            [("COUNTEREXAMPLES, at which the other one is ahead", true), ("short of it", false)]
-        {
-            let of_kind = self.exceptions.iter().filter(|of| of.ahead.is_some() == is_behind);
-            let told: Vec<String> = of_kind.clone().take(EXCEPTIONS_MAX).map(Exception::in_words).collect();
-            let rest = of_kind.count() - told.len();
-            let rest = if rest > 0 { format!("; and {}", plural(rest, "other")) } else { String::new() };
-            if !told.is_empty() {
-                lines.push(format!("{says}: {}{rest}", told.join("; ")));
-            }
+/// Returns lines about the exceptions of a claim, and about the number of points of the space.
+fn breadth(breadth: &Breadth) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (says, is_behind) in
+        [("COUNTEREXAMPLES, at which the other one is ahead", true), ("short of it", false)]
+    {
+        let of_kind = breadth.exceptions.iter().filter(|of| of.ahead.is_some() == is_behind);
+        let told: Vec<String> = of_kind.clone().take(EXCEPTIONS_MAX).map(exception).collect();
+        let rest = of_kind.count() - told.len();
+        let rest = if rest > 0 { format!("; and {}", plural(rest, "other")) } else { String::new() };
+        if !told.is_empty() {
+            lines.push(format!("{says}: {}{rest}", told.join("; ")));
         }
-        if let Some((points, left)) = self.points.zip(self.left) {
-            lines.push(format!(
-                "the space has {}, of which {left} were not measured",
-                plural(points, "point")
-            ));
-        }
-        lines
     }
+    if let Some((points, left)) = breadth.points.zip(breadth.left) {
+        lines.push(format!("the space has {}, of which {left} were not measured", plural(points, "point")));
+    }
+    lines
 }
 
 /// Returns the reasons that lower the trust, in parentheses; empty if there are none.
-fn lowered(starvation: &Value) -> String {
-    let reasons = starvation["reasons"].as_array().into_iter().flatten();
-    let reasons: Vec<&str> = reasons.filter_map(Value::as_str).collect();
+fn lowered(starvation: &Starvation) -> String {
+    let reasons = &starvation.reasons;
     if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) }
 }
 
@@ -317,11 +309,11 @@ impl Rechecked {
             percent(interval.low),
             percent(interval.high),
             percent(interval.confidence),
-            held_out.covered_in_words()
+            covered(held_out)
         ));
         if let Some(Otherwise { retry, held_out, verdict }) = &self.otherwise {
             let HeldOut { points, agree, .. } = held_out;
-            let covered = held_out.covered_in_words();
+            let covered = covered(held_out);
             let verdict = verdict.replace('_', " ");
             lines.add(format!("with retry={retry} {agree} of {points} of them agree, {covered}: {verdict}"));
         }

@@ -15,13 +15,13 @@ use core::ops::Range;
 use std::collections::BTreeSet;
 
 use engine::Family;
+use results::{Class, Mechanism};
 use stats::{Comparison, Paired, Verdict, holm, least_p_value, shuffle};
 use stdx::Rng;
 
-use super::claim::Mechanism;
 use super::investigate::CONFIDENCE;
 use super::pairs::{Pairs, Stop};
-use super::study::{Class, Study};
+use super::study::Study;
 use crate::speed::{self, Speed};
 use crate::sweep::Run;
 use crate::text::percent;
@@ -382,7 +382,7 @@ fn mechanism(
         setting: trial.setting.to_owned(),
         from: trial.original.value(trial.setting),
         to: trial.to.to_owned(),
-        at: trial.original.ground.space.point_json(point),
+        at: trial.original.ground.space.named_values(point),
         gap_before,
         gap_after,
         interval: interval.into(),

@@ -1,183 +1,104 @@
 //! Conditions: scatter plots of the points at which two schemes were compared, with the predicted region.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use plot::{Axis, Dot, Look, Region, Scale, Scatter, plain};
-use serde_json::Value;
+use results::{Claim, Class, Conditions, Crossing, Feature, Sample, Term};
 
-use super::claims::Claim;
 use super::figures::Figure;
 use super::grid::Grid;
-use super::varied::{ordered, shown};
+use super::varied::ordered;
 use crate::text::plural;
 
-/// The results of `contend conditions`: the explored points of a comparison of two schemes.
-#[derive(Clone, Debug)]
-pub(super) struct Conditions {
-    workload: String,
-    a: String,
-    b: String,
-    margin: f64,
-    /// The names of the varied settings, and (in `kinds`) the kind of each: `linear`, `log`, `choice` and the like.
-    space: Vec<String>,
-    kinds: Vec<String>,
-    /// The places on a single axis at which the ranking flips, as sentences.
-    crossings: Vec<String>,
-    /// For a small space: the number of its points, and the number of points that were not measured.
-    counted: Option<(u64, u64)>,
-    /// The reasons why runs count as starved, as phrases.
-    starved: Vec<String>,
-    points: Vec<Point>,
+/// Returns the title of the results of `contend conditions`: the explored points of a comparison of two schemes.
+pub(super) fn title(Conditions { workload, a, b, .. }: &Conditions) -> String {
+    format!("{workload}: where is {a} ahead of {b}, and where not?")
 }
 
-#[derive(Clone, Debug)]
-struct Point {
-    /// The values of the varied settings, in the order of the space.
-    values: Vec<String>,
-    /// The features of the point's settings by name, as far as they are numbers.
-    features: BTreeMap<String, f64>,
-    role: String,
-    pairs: u64,
-    ratio: Option<f64>,
-    interval: Option<(f64, f64)>,
-    class: String,
-    predicted: Option<String>,
-}
-
-impl Conditions {
-    /// Reads the JSON of a conditions file; `None` if the JSON is of another kind.
-    pub(super) fn read(value: &Value) -> Option<Self> {
-        if value["kind"] != "conditions" {
-            return None;
-        }
-        let text = |key: &str| Some(value[key].as_str()?.to_owned());
-        let space = value["space"].as_array()?.iter();
-        let space: Vec<String> =
-            space.map(|of| Some(of["name"].as_str()?.to_owned())).collect::<Option<_>>()?;
-        let kinds = value["space"].as_array()?.iter().map(|of| shown(&of["kind"])).collect();
-        let points = value["points"].as_array()?.iter().map(|point| Point::read(point, &space)).collect();
-        let crossings = value["crossings"].as_array().into_iter().flatten();
-        let crossings = crossings.filter_map(|of| crossing(of, space.first()?)).collect();
-        let starved = value["starvation"]["reasons"].as_array().into_iter().flatten().map(shown).collect();
-        Some(Self {
-            counted: value["space_points"].as_u64().zip(value["points_left"].as_u64()),
-            starved,
-            workload: text("workload")?,
-            a: text("a")?,
-            b: text("b")?,
-            margin: value["margin"].as_f64()?,
-            space,
-            kinds,
-            crossings,
-            points,
-        })
-    }
-
-    pub(super) fn title(&self) -> String {
-        format!("{}: where is {} ahead of {}, and where not?", self.workload, self.a, self.b)
-    }
-
-    /// Returns the findings as sentences.
-    pub(super) fn findings(&self) -> String {
-        let count = |class: &str| self.points.iter().filter(|point| point.class == class).count();
-        let held_out: Vec<&Point> = self.points.iter().filter(|point| point.role == "held_out").collect();
-        let judged = held_out.iter().filter(|point| point.predicted.is_some()).count();
-        let agree = held_out.iter().filter(|point| point.predicted.as_ref() == Some(&point.class)).count();
-        let fresh = if judged > 0 {
-            format!(
-                " On {judged} held-out points, which no rule was made from, {agree} agree with what was predicted."
-            )
-        } else {
-            " No held-out points were measured, so nothing is known of how well the rule holds elsewhere."
-                .to_owned()
-        };
-        let counted = self.counted.map_or_else(String::new, |(points, left)| {
-            format!(" The space has {}, of which {left} were not measured.", plural(points as usize, "point"))
-        });
-        let starved = if self.starved.is_empty() {
-            String::new()
-        } else {
-            format!(" STARVED: {}.", self.starved.join("; "))
-        };
+/// Returns the findings as sentences.
+pub(super) fn findings(of: &Conditions) -> String {
+    let count = |class: Class| of.points.iter().filter(|point| point.class == class).count();
+    let held_out: Vec<&Sample> = of.points.iter().filter(|point| point.role == "held_out").collect();
+    let judged = held_out.iter().filter(|point| point.predicted.is_some()).count();
+    let agree = held_out.iter().filter(|point| point.predicted == Some(point.class)).count();
+    let fresh = if judged > 0 {
         format!(
-            "Of {}, {} is ahead by {:.2} or more at {}, {} at {}, and at {} neither is.{fresh}{}{counted}{starved}",
-            plural(self.points.len(), "point"),
-            self.a,
-            self.margin,
-            count("a"),
-            self.b,
-            count("b"),
-            self.points.len() - count("a") - count("b"),
-            self.crossings.concat(),
+            " On {judged} held-out points, which no rule was made from, {agree} agree with what was predicted."
         )
-    }
+    } else {
+        " No held-out points were measured, so nothing is known of how well the rule holds elsewhere."
+            .to_owned()
+    };
+    let counted = of.space_points.zip(of.points_left).map_or_else(String::new, |(points, left)| {
+        format!(" The space has {}, of which {left} were not measured.", plural(points, "point"))
+    });
+    let reasons = &of.starvation.reasons;
+    let starved =
+        if reasons.is_empty() { String::new() } else { format!(" STARVED: {}.", reasons.join("; ")) };
+    let crossings = of.crossings.iter().flatten().zip(of.space.iter().cycle());
+    let crossings: String = crossings.map(|(crossing, axis)| flip(crossing, &axis.name)).collect();
+    format!(
+        "Of {}, {} is ahead by {:.2} or more at {}, {} at {}, and at {} neither \
+         is.{fresh}{crossings}{counted}{starved}",
+        plural(of.points.len(), "point"),
+        of.a,
+        of.margin,
+        count(Class::A),
+        of.b,
+        count(Class::B),
+        count(Class::Level),
+    )
+}
 
-    /// Returns the numbers of a coordinate, and its axis: the values themselves if all are numbers, otherwise their
-    /// positions among the sorted words.
-    fn numbers(&self, axis: usize) -> (Vec<f64>, Axis) {
-        let texts: Vec<&String> = self.points.iter().map(|point| &point.values[axis]).collect();
-        let name = &self.space[axis];
-        let numbers: Option<Vec<f64>> = texts.iter().map(|text| text.parse::<f64>().ok()).collect();
-        if let Some(numbers) = numbers {
-            let mut levels = numbers.clone();
-            levels.sort_by(f64::total_cmp);
-            levels.dedup();
-            if levels.len() <= LEVELS_MAX {
-                return (numbers, Axis::measured_at(name.clone(), &levels, plain));
-            }
-            let all = numbers.iter().copied();
-            let is_log = self.kinds[axis].starts_with("log");
-            let scale = if is_log { Scale::log_over(all) } else { Scale::over(all) };
-            return (numbers, Axis::numbers(name.clone(), scale, plain));
+/// Returns the numbers of a coordinate, and its axis: the values themselves if all are numbers, otherwise their
+/// positions among the sorted words.
+fn numbers(of: &Conditions, axis: usize) -> (Vec<f64>, Axis) {
+    let results::Axis { name, kind, .. } = &of.space[axis];
+    let texts: Vec<String> = of.points.iter().map(|point| value(point, name)).collect();
+    let numbers: Option<Vec<f64>> = texts.iter().map(|text| text.parse::<f64>().ok()).collect();
+    if let Some(numbers) = numbers {
+        let mut levels = numbers.clone();
+        levels.sort_by(f64::total_cmp);
+        levels.dedup();
+        if levels.len() <= LEVELS_MAX {
+            return (numbers, Axis::measured_at(name.clone(), &levels, plain));
         }
-        let mut words: Vec<String> = ordered(texts.iter().map(|text| (*text).clone()).collect());
-        words.dedup();
-        let place = |text: &&String| words.iter().position(|word| word == *text).unwrap_or(0) as f64;
-        (texts.iter().map(place).collect(), Axis::words(name.clone(), &words))
+        let all = numbers.iter().copied();
+        let is_log = kind.starts_with("log");
+        let scale = if is_log { Scale::log_over(all) } else { Scale::over(all) };
+        return (numbers, Axis::numbers(name.clone(), scale, plain));
     }
+    let mut words: Vec<String> = ordered(texts.clone());
+    words.dedup();
+    let place = |text: &String| words.iter().position(|word| word == text).unwrap_or(0) as f64;
+    (texts.iter().map(place).collect(), Axis::words(name.clone(), &words))
+}
 
-    fn in_words(&self, class: &str) -> String {
-        match class {
-            "a" => format!("{} ahead", self.a),
-            "b" => format!("{} ahead", self.b),
-            _ => "level".to_owned(),
-        }
+/// Returns the value of a point on an axis as text.
+fn value(point: &Sample, axis: &str) -> String {
+    point.point.get(axis).map_or_else(|| "null".to_owned(), ToString::to_string)
+}
+
+fn in_words(of: &Conditions, class: Class) -> String {
+    match class {
+        Class::A => format!("{} ahead", of.a),
+        Class::B => format!("{} ahead", of.b),
+        Class::Level => "level".to_owned(),
     }
 }
 
 /// Returns a crossing as a sentence.
-fn crossing(of: &Value, axis: &str) -> Option<String> {
-    let (low, high) = (of["low"].as_f64()?, of["high"].as_f64()?);
-    let ahead = of["ahead_from_high"].as_str()?;
-    Some(format!(" The ranking flips between {axis} = {low} and {high}: from there on {ahead} is ahead."))
+fn flip(Crossing { low, high, ahead_from_high, .. }: &Crossing, axis: &str) -> String {
+    format!(" The ranking flips between {axis} = {low} and {high}: from there on {ahead_from_high} is ahead.")
 }
 
-impl Point {
-    fn read(value: &Value, space: &[String]) -> Self {
-        let interval = &value["interval"];
-        let features = value["features"].as_object().into_iter().flatten();
-        Self {
-            values: space.iter().map(|name| shown(&value["point"][name])).collect(),
-            features: features.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect(),
-            role: shown(&value["role"]),
-            pairs: value["pairs"].as_u64().unwrap_or(0),
-            ratio: value["ratio"].as_f64(),
-            interval: interval["low"].as_f64().zip(interval["high"].as_f64()),
-            class: shown(&value["class"]),
-            predicted: value["predicted"].as_str().map(str::to_owned),
-        }
-    }
+fn is_surprise(point: &Sample) -> bool {
+    point.predicted.is_some_and(|predicted| predicted != point.class)
+}
 
-    fn is_surprise(&self) -> bool {
-        self.predicted.as_ref().is_some_and(|predicted| *predicted != self.class)
-    }
-
-    fn ratio_in_words(&self) -> (String, String) {
-        let ratio = self.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
-        let interval =
-            self.interval.map_or_else(|| "-".to_owned(), |(low, high)| format!("({low:.2} .. {high:.2})"));
-        (ratio, interval)
-    }
+fn ratio_in_words(point: &Sample) -> (String, String) {
+    let interval = point.interval.map(|of| format!("({:.2} .. {:.2})", of.low, of.high));
+    (format!("{:.2}", point.ratio), interval.unwrap_or_else(|| "-".to_owned()))
 }
 
 /// The largest number of distinct values for which each value of an axis has its own label.
@@ -186,11 +107,11 @@ const LEVELS_MAX: usize = 8;
 const PLANES_MAX: usize = 3;
 
 /// Returns the look of a class: blue and orange for the two schemes, as in maps, and grey for neither.
-const fn look(class: &str) -> Look {
-    match class.as_bytes() {
-        b"a" => Look(0),
-        b"b" => Look(1),
-        _ => Look(5),
+const fn look(class: Class) -> Look {
+    match class {
+        Class::A => Look(0),
+        Class::B => Look(1),
+        Class::Level => Look(5),
     }
 }
 
@@ -199,7 +120,8 @@ pub(super) fn figures(conditions: &Conditions, claims: &[Claim]) -> Vec<Figure> 
     let axes = conditions.space.len();
     let planes = (0..axes).flat_map(|x| (x + 1..axes).map(move |y| (x, y))).take(PLANES_MAX);
     let panels: Vec<_> = planes.map(|(x, y)| scatter(conditions, claims, (x, y))).collect();
-    let legend = ["a", "b", "level"].map(|class| (conditions.in_words(class), look(class))).to_vec();
+    let legend = [Class::A, Class::B, Class::Level];
+    let legend = legend.map(|class| (in_words(conditions, class), look(class))).to_vec();
     if panels.is_empty() {
         return Vec::new();
     }
@@ -223,8 +145,8 @@ pub(super) fn figures(conditions: &Conditions, claims: &[Claim]) -> Vec<Figure> 
 /// Returns plots of the throughput ratio over each quantity in which a claim is stated. The ranking flips where the
 /// marks cross 1.
 fn crossover(conditions: &Conditions, claims: &[Claim], points: &Figure) -> Option<Figure> {
-    let stated = claims.iter().flat_map(Claim::predicate).flatten().map(|condition| condition.feature);
-    let names: BTreeSet<String> = stated.collect();
+    let names: BTreeSet<&String> =
+        claims.iter().flat_map(|claim| &claim.predicate.0).flatten().map(|term| &term.feature).collect();
     let panels: Vec<_> = names.iter().filter_map(|name| ratios_over(conditions, claims, name)).collect();
     (!panels.is_empty()).then(|| Figure {
         id: "crossover".to_owned(),
@@ -244,8 +166,11 @@ fn crossover(conditions: &Conditions, claims: &[Claim], points: &Figure) -> Opti
 
 /// Returns a plot of the ratio at each point over a quantity; `None` if fewer than two points have both as numbers.
 fn ratios_over(conditions: &Conditions, claims: &[Claim], name: &str) -> Option<plot::Panel> {
-    let at = |point: &Point| point.features.get(name).copied().zip(point.ratio.filter(|ratio| *ratio > 0.0));
-    let places: Vec<(&Point, (f64, f64))> =
+    let at = |point: &Sample| match point.features.get(name) {
+        Some(Feature::Number(number)) if point.ratio > 0.0 => Some((*number, point.ratio)),
+        _ => None,
+    };
+    let places: Vec<(&Sample, (f64, f64))> =
         conditions.points.iter().filter_map(|point| Some((point, at(point)?))).collect();
     if places.len() < 2 {
         return None;
@@ -259,7 +184,8 @@ fn ratios_over(conditions: &Conditions, claims: &[Claim], name: &str) -> Option<
     let label = format!("{} to {}", conditions.a, conditions.b);
     let y_axis = Axis::numbers(label, Scale::log_over(ratios), plain);
     let dots = places.iter().map(|(point, (x, y))| dot(conditions, point, (*x, *y))).collect();
-    let regions = claims.iter().flat_map(Claim::predicate).filter_map(|of| region(&of, name, "")).collect();
+    let boxes = claims.iter().flat_map(|claim| &claim.predicate.0);
+    let regions = boxes.filter_map(|of| region(of, name, "")).collect();
     let says = format!("The ratio over {name}");
     Some(
         Scatter { title: "", name: &says, x: &x_axis, y: &y_axis, regions, dots, size: (480.0, 330.0) }
@@ -267,11 +193,11 @@ fn ratios_over(conditions: &Conditions, claims: &[Claim], name: &str) -> Option<
     )
 }
 
-fn dot(conditions: &Conditions, point: &Point, (x, y): (f64, f64)) -> Dot {
+fn dot(conditions: &Conditions, point: &Sample, (x, y): (f64, f64)) -> Dot {
     Dot {
         x,
         y,
-        look: look(&point.class),
+        look: look(point.class),
         is_hollow: matches!(point.role.as_str(), "held_out" | "covered"),
         size: match point.role.as_str() {
             "held_out" | "covered" => 5.0,
@@ -283,35 +209,34 @@ fn dot(conditions: &Conditions, point: &Point, (x, y): (f64, f64)) -> Dot {
 }
 
 fn scatter(conditions: &Conditions, claims: &[Claim], (x, y): (usize, usize)) -> plot::Panel {
-    let ((across, x_axis), (up, y_axis)) = (conditions.numbers(x), conditions.numbers(y));
+    let ((across, x_axis), (up, y_axis)) = (numbers(conditions, x), numbers(conditions, y));
     let places = conditions.points.iter().zip(across.iter().zip(&up));
     let dots = places.map(|(point, (&x, &y))| dot(conditions, point, (x, y)));
-    let (name_x, name_y) = (&conditions.space[x], &conditions.space[y]);
+    let (name_x, name_y) = (&conditions.space[x].name, &conditions.space[y].name);
     let name = format!("Points over {name_x} and {name_y}");
-    let regions =
-        claims.iter().flat_map(Claim::predicate).filter_map(|of| region(&of, name_x, name_y)).collect();
+    let boxes = claims.iter().flat_map(|claim| &claim.predicate.0);
+    let regions = boxes.filter_map(|of| region(of, name_x, name_y)).collect();
     let (dots, size) = (dots.collect(), (480.0, 330.0));
     Scatter { title: "", name: &name, x: &x_axis, y: &y_axis, regions, dots, size }.panel()
 }
 
 /// Returns the box of a predicate in a plane; `None` if the predicate bounds neither of the two coordinates.
-fn region(of: &[super::claims::Condition], x: &str, y: &str) -> Option<Region> {
+fn region(of: &[Term], x: &str, y: &str) -> Option<Region> {
     let ends = |name: &str| {
-        let own = of.iter().filter(|condition| condition.feature == name);
-        own.fold((None, None), |(low, high), condition| (condition.above.or(low), condition.at_most.or(high)))
+        let own = of.iter().filter(|term| term.feature == name);
+        own.fold((None, None), |(low, high), term| (term.above.or(low), term.at_most.or(high)))
     };
-    let is_of_plane = of.iter().any(|condition| {
-        (condition.feature == x || condition.feature == y)
-            && (condition.above.is_some() || condition.at_most.is_some())
+    let is_of_plane = of.iter().any(|term| {
+        (term.feature == x || term.feature == y) && (term.above.is_some() || term.at_most.is_some())
     });
     is_of_plane.then(|| Region { x: ends(x), y: ends(y) })
 }
 
-fn says(conditions: &Conditions, point: &Point) -> String {
-    let at: Vec<String> =
-        conditions.space.iter().zip(&point.values).map(|(name, value)| format!("{name} = {value}")).collect();
-    let (ratio, interval) = point.ratio_in_words();
-    let surprise = if point.is_surprise() { ": NOT AS PREDICTED" } else { "" };
+fn says(conditions: &Conditions, point: &Sample) -> String {
+    let axes = conditions.space.iter();
+    let at: Vec<String> = axes.map(|axis| format!("{} = {}", axis.name, value(point, &axis.name))).collect();
+    let (ratio, interval) = ratio_in_words(point);
+    let surprise = if is_surprise(point) { ": NOT AS PREDICTED" } else { "" };
     format!(
         "{}: {} to {} {ratio} {interval}, {}{surprise}",
         at.join(", "),
@@ -323,15 +248,14 @@ fn says(conditions: &Conditions, point: &Point) -> String {
 
 fn grid(conditions: &Conditions) -> Grid {
     let mut grid = Grid::new("Every point", conditions.space.len() + 3, &[]);
-    grid.head.clone_from(&conditions.space);
+    grid.head.extend(conditions.space.iter().map(|axis| axis.name.clone()));
     grid.head.extend(["role", "class", "predicted", "pairs", "ratio", "(interval)"].map(str::to_owned));
     for point in &conditions.points {
-        let mut cells = point.values.clone();
-        cells.extend([point.role.replace('_', " "), conditions.in_words(&point.class)]);
-        let predicted =
-            point.predicted.as_ref().map_or_else(|| "-".to_owned(), |class| conditions.in_words(class));
-        cells.push(if point.is_surprise() { format!("{predicted}: WRONG") } else { predicted });
-        let (ratio, interval) = point.ratio_in_words();
+        let mut cells: Vec<String> = conditions.space.iter().map(|axis| value(point, &axis.name)).collect();
+        cells.extend([point.role.replace('_', " "), in_words(conditions, point.class)]);
+        let predicted = point.predicted.map_or_else(|| "-".to_owned(), |class| in_words(conditions, class));
+        cells.push(if is_surprise(point) { format!("{predicted}: WRONG") } else { predicted });
+        let (ratio, interval) = ratio_in_words(point);
         cells.extend([point.pairs.to_string(), ratio, interval]);
         grid.row("", cells);
     }

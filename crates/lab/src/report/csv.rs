@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use results::{Interval, Latency, Run};
+use serde_json::{Value, json};
 
 use super::Report;
-use super::varied::{chosen, shown};
+use super::varied::chosen;
 use crate::json::SCHEMA;
-use crate::sweep::{json_of, verdict_name};
+use crate::sweep::point_of;
 use crate::{Starvation, StarvedType};
 
 /// The beginning of every table, by which a file is recognised as a table of a report.
@@ -29,7 +30,18 @@ const FIELDS: [&str; 12] = [
     "abort_rate",
     "cpu_share",
 ];
-const LATENCIES: [&str; 6] = ["mean", "p50", "p95", "p99", "p999", "max"];
+
+/// A figure of latencies, in microseconds.
+type Figure = fn(&Latency) -> f64;
+
+const LATENCIES: [(&str, Figure); 6] = [
+    ("mean", |us| us.mean),
+    ("p50", |us| us.p50),
+    ("p95", |us| us.p95),
+    ("p99", |us| us.p99),
+    ("p999", |us| us.p999),
+    ("max", |us| us.max),
+];
 
 /// Returns the table of runs: a row for each run, and a column for each choice that was made for the runs.
 pub fn runs(report: &Report) -> String {
@@ -52,44 +64,38 @@ pub(super) struct Rows {
 pub(super) fn rows_of_runs(report: &Report) -> Rows {
     let mut seen = BTreeSet::new();
     // A run may belong to several studies, and still has one row.
-    let runs: Vec<&Value> = report
+    let runs: Vec<&Run> = report
         .studies
         .iter()
         .flat_map(|study| &study.runs)
         .filter(|run| seen.insert(run.to_string()))
         .collect();
     let names: BTreeSet<String> = runs.iter().flat_map(|run| chosen(run).into_keys()).collect();
-    let reasons: BTreeSet<&String> = runs
-        .iter()
-        .flat_map(|run| run["aborts"].as_object().into_iter().flat_map(|aborts| aborts.keys()))
-        .collect();
+    let reasons: BTreeSet<&String> = runs.iter().flat_map(|run| run.counts.aborts.keys()).collect();
     let mut heads: Vec<String> = ["schema", "kind", "workload", "scheme"].map(str::to_owned).to_vec();
     heads.extend(FIELDS.map(str::to_owned));
-    heads.extend(LATENCIES.map(|name| format!("latency_us_{name}")));
+    heads.extend(LATENCIES.map(|(name, _)| format!("latency_us_{name}")));
     heads.extend(["check", "starved", "starved_types", "interrupted"].map(str::to_owned));
     heads.extend(reasons.iter().map(|reason| format!("aborts_{reason}")));
     // An option that drives runs may have the same name as a measured field: the prefix tells the two apart.
     heads.extend(names.iter().map(|name| format!("set_{name}")));
     heads.push("command".to_owned());
-    let row = |run: &&Value| {
-        let mut row = vec![SCHEMA.into(), "run".into(), run["workload"].clone(), run["scheme"].clone()];
-        row.extend(FIELDS.map(|name| run[name].clone()));
-        row.extend(LATENCIES.map(|name| run["latency_us"][name].clone()));
+    let row = |run: &&Run| {
+        let Run { choices, counts, .. } = run;
+        let mut row = vec![json!(SCHEMA), "run".into(), json!(choices.workload), json!(choices.scheme)];
+        row.extend([json!(run.id), json!(run.build), json!(choices.isolation), json!(choices.seed)]);
+        row.extend([json!(run.round), json!(choices.clients), json!(run.measured_s), json!(counts.commits)]);
+        row.extend([json!(counts.user_aborts), json!(run.throughput_txn_s), json!(run.abort_rate)]);
+        row.push(json!(run.cpu_share));
+        row.extend(LATENCIES.map(|(_, of)| json!(counts.latency_us.as_ref().map(of))));
         let types = names_of(&Starvation::of([*run]).types());
-        row.extend([
-            run["check"]["verdict"].clone(),
-            run["starved"].clone(),
-            types,
-            run["interrupted"].clone(),
-        ]);
-        row.extend(
-            reasons.iter().map(|reason| run["aborts"].get(*reason).cloned().unwrap_or_else(|| 0.into())),
-        );
+        row.extend([json!(run.check.verdict), run.is_starved.into(), types, run.is_interrupted.into()]);
+        row.extend(reasons.iter().map(|reason| json!(counts.aborts.get(*reason).unwrap_or(&0))));
         let chosen = chosen(run);
         row.extend(
             names.iter().map(|name| chosen.get(name).map_or(Value::Null, |value| value.clone().into())),
         );
-        row.push(run["command"].clone());
+        row.push(json!(run.command));
         row
     };
     let rows = runs.iter().map(row).collect();
@@ -128,23 +134,24 @@ pub(super) fn rows_of_lines(report: &Report) -> Rows {
     for study in &report.studies {
         let names: Vec<String> = study.axes.iter().map(|axis| axis.name.clone()).collect();
         for line in &study.lines {
-            let value = json_of(&study.workload, &names, &study.first, &line.line);
+            let of = point_of(&study.workload, &names, &study.first, &line.line);
+            let ends = |of: Option<Interval>| {
+                let ends = of.map(|Interval { low, high, confidence }| [low, high, confidence]);
+                ends.map_or([const { Value::Null }; 3], |ends| ends.map(Value::from))
+            };
             let mut row: Vec<Value> = vec![SCHEMA.into(), "line".into(), study.workload.clone().into()];
             row.extend([line.line.scheme.clone().into(), study.title.clone().into()]);
-            row.extend(axes.iter().map(|name| value["point"][name.as_str()].clone()));
-            row.extend([value["results"].clone(), line.runs.into(), line.failed.into(), line.starved.into()]);
+            row.extend(axes.iter().map(|name| json!(of.point.get(*name))));
+            row.extend([of.results.into(), line.runs.into(), line.failed.into(), line.starved.into()]);
             row.push(names_of(&line.starved_types));
-            row.push(value["throughput_txn_s"].clone());
-            row.extend(["low", "high", "confidence"].map(|key| value["interval"][key].clone()));
-            row.extend([value["abort_rate"].clone(), value["p99_us"].clone()]);
-            let against = &value["against_first"];
-            row.extend([
-                if against.is_null() { Value::Null } else { value["first"].clone() },
-                against["ratio"].clone(),
-            ]);
-            row.extend(["low", "high", "confidence"].map(|key| against["interval"][key].clone()));
-            row.extend([against["p_value"].clone(), against["superiority"].clone()]);
-            row.push(line.line.verdict().map_or(Value::Null, |verdict| verdict_name(verdict).into()));
+            row.push(of.throughput_txn_s.into());
+            row.extend(ends(of.interval));
+            row.extend([of.abort_rate.into(), of.p99_us.into()]);
+            let against = of.against_first.as_ref();
+            row.extend([against.map(|_| of.first.clone()).into(), against.map(|of| of.ratio).into()]);
+            row.extend(ends(against.map(|of| of.interval)));
+            row.extend([against.map(|of| of.p_value).into(), against.map(|of| of.superiority).into()]);
+            row.push(json!(against.and_then(|of| of.verdict)));
             rows.push(row);
         }
     }
@@ -160,7 +167,11 @@ fn names_of(types: &[StarvedType]) -> Value {
 fn written(table: &Rows) -> String {
     let line = |fields: Vec<String>| fields.join(",") + "\r\n";
     let heads = line(table.heads.iter().map(|head| field(head)).collect());
-    let value = |value: &Value| if value.is_null() { String::new() } else { field(&shown(value)) };
+    let value = |value: &Value| match value {
+        Value::Null => String::new(),
+        Value::String(text) => field(text),
+        value => field(&value.to_string()),
+    };
     let rows = table.rows.iter().map(|row| line(row.iter().map(value).collect()));
     heads + &rows.collect::<String>()
 }

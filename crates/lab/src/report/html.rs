@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::figures::{Drawn, Figure, of_study};
 use super::study::Study;
-use super::{Claim, Report, conditions, evidence, region, words};
-use crate::sweep::json_of;
+use super::{Claim, Report, claims, conditions, evidence, region, words};
+use crate::sweep::point_of;
 use crate::text::plural;
 
 /// The beginning of every page, by which a file is recognised as a report.
@@ -50,7 +50,7 @@ fn data(report: &Report) -> String {
     let study = |(number, study): (usize, &Study)| {
         let drawn = Drawn { number, study };
         let names = drawn.names();
-        let line = |line: &super::Measured| json_of(&study.workload, &names, &study.first, &line.line);
+        let line = |line: &super::Measured| point_of(&study.workload, &names, &study.first, &line.line);
         let scheme = |name: &String| json!({ "key": drawn.scheme_key(name), "text": name });
         let value = |axis, value: &String| json!({ "key": drawn.value_key(axis, value), "text": value });
         let axes = study.axes.iter().enumerate();
@@ -62,7 +62,7 @@ fn data(report: &Report) -> String {
             "title": study.title,
             "schemes": study.schemes.iter().map(scheme).collect::<Vec<Value>>(),
             "axes": axes.collect::<Vec<Value>>(),
-            "lines": study.lines.iter().map(line).collect::<Vec<Value>>(),
+            "lines": study.lines.iter().map(line).collect::<Vec<_>>(),
         })
     };
     let studies: Vec<Value> = report.studies.iter().enumerate().map(study).collect();
@@ -131,7 +131,7 @@ fn list(class: &str, sentences: &[String]) -> String {
 fn findings(report: &Report) -> String {
     let mut inner = String::new();
     if let Some(conditions) = &report.conditions {
-        inner += &list("says", &[conditions.findings()]);
+        inner += &list("says", &[conditions::findings(conditions)]);
     }
     for study in &report.studies {
         if report.studies.len() > 1 {
@@ -165,7 +165,7 @@ fn conditions_section(report: &Report) -> String {
 
 fn claims_section(claims: &[Claim]) -> String {
     let claim = |claim: &Claim| {
-        let mechanisms = claim.mechanisms();
+        let mechanisms = claims::mechanisms(claim);
         let table = if mechanisms.rows.is_empty() { String::new() } else { mechanisms.html() };
         format!(
             "<article class=\"claim\"><h3>{}</h3>\n<blockquote>{}</blockquote>\n{}{table}<p>Check it again, on fresh \
@@ -173,7 +173,7 @@ fn claims_section(claims: &[Claim]) -> String {
              <code>{}</code></p></article>\n",
             escape(&claim.name),
             escape(&claim.statement),
-            facts(&claim.facts()),
+            facts(&claims::facts(claim)),
             escape(&claim.recheck),
         )
     };

@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use results::{Claim, Conditions, Line, Run, Unread};
 
-use super::claims::Claim;
-use super::conditions::Conditions;
 use crate::sweep::Recipe;
 use crate::{Catalogue, Refusal};
 
@@ -14,7 +12,7 @@ use crate::{Catalogue, Refusal};
 #[derive(Debug, Default)]
 pub(super) struct Material {
     /// The runs, sorted by file name.
-    pub(super) runs: Vec<Value>,
+    pub(super) runs: Vec<Run>,
     /// The recipes, sorted by file name.
     pub(super) recipes: Vec<Recipe>,
     pub(super) conditions: Option<Conditions>,
@@ -36,14 +34,14 @@ impl Material {
             }
             let conditions = path.join("conditions.json");
             if conditions.exists() {
-                material.conditions =
-                    Some(Conditions::read(&value(&conditions)?).ok_or_else(|| odd(&conditions))?);
+                let Some(Line::Conditions(of)) = line(&conditions)? else { return Err(odd(&conditions)) };
+                material.conditions = Some(*of);
             }
             let claims = path.join("claims");
             let claims = if claims.is_dir() { files(&claims, "json")? } else { Vec::new() };
             for file in claims {
-                let claim = Claim::read(&value(&file)?).ok_or_else(|| odd(&file))?;
-                material.claims.push(claim);
+                let Some(Line::Claim(claim)) = line(&file)? else { return Err(odd(&file)) };
+                material.claims.push(*claim);
             }
         }
         if material.runs.is_empty() && material.claims.is_empty() && material.conditions.is_none() {
@@ -58,22 +56,19 @@ impl Material {
 
     fn take_runs(&mut self, path: &Path) -> Result<(), Refusal> {
         for line in text(path)?.lines().filter(|line| !line.trim().is_empty()) {
-            let value: Value = serde_json::from_str(line).map_err(|error| {
-                Refusal(format!(
-                    "`{}`: is not JSON, a line an object ({error}): move it elsewhere, and run the command again",
-                    path.display()
-                ))
+            let read = results::parse(line).map_err(|unread| {
+                let says = "move it elsewhere, and run the command again";
+                Refusal(format!("`{}`: {unread}: {says}", path.display()))
             })?;
-            if value["kind"] != "run" {
-                continue;
-            }
-            if let Some(name) = ["workload", "scheme"].iter().find(|name| !value[**name].is_string()) {
+            let Some(Line::Run(run)) = read else { continue };
+            let named = [("workload", &run.choices.workload), ("scheme", &run.choices.scheme)];
+            if let Some((name, _)) = named.into_iter().find(|(_, value)| value.is_empty()) {
                 return Err(Refusal(format!(
                     "`{}`: is no result of a run, for it has no `{name}`: move it elsewhere",
                     path.display()
                 )));
             }
-            self.runs.push(value);
+            self.runs.push(*run);
         }
         Ok(())
     }
@@ -123,12 +118,15 @@ fn text(path: &Path) -> Result<String, Refusal> {
     fs::read_to_string(path).map_err(|error| unread(path, &error))
 }
 
-fn value(path: &Path) -> Result<Value, Refusal> {
-    serde_json::from_str(&text(path)?).map_err(|error| {
-        Refusal(format!(
+/// Reads a file that has one result.
+fn line(path: &Path) -> Result<Option<Line>, Refusal> {
+    results::parse(&text(path)?).map_err(|error| match error {
+        Unread::NoResult(_) => odd(path),
+        Unread::NotJson(error) => Refusal(format!(
             "`{}`: is not JSON ({error}): move it elsewhere, and run the command again",
             path.display()
-        ))
+        )),
+        Unread::Version(_) => Refusal(format!("`{}`: {error}", path.display())),
     })
 }
 

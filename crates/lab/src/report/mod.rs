@@ -29,19 +29,17 @@ mod words;
 
 use std::path::Path;
 
-use serde_json::Value;
+use results::Machine;
 
-use crate::sweep::machine;
 use crate::{Catalogue, Refusal};
-use conditions::Conditions;
 use figures::Figure;
 use material::Material;
 
-pub use claims::Claim;
 pub use csv::{MARK as CSV_MARK, lines as lines_csv, runs as runs_csv};
 pub use details::{Details, Latency, OfType};
 pub use file::write;
 pub use html::{MARK as HTML_MARK, page};
+pub use results::{Claim, Conditions};
 pub use study::{Leader, Measured, Study};
 pub use told::text;
 pub use varied::Varied;
@@ -58,7 +56,7 @@ pub struct Report {
     /// The claims about the results, each with its evidence.
     pub claims: Vec<Claim>,
     /// The machines of the runs, each once.
-    pub machines: Vec<Value>,
+    pub machines: Vec<Machine>,
     /// Remarks on contents of the directory that cannot be shown, one sentence each.
     pub remarks: Vec<String>,
     conditions: Option<Conditions>,
@@ -94,9 +92,9 @@ impl Report {
         if let Some(name) = against.filter(|name| !studies.iter().any(|study| study.first == *name)) {
             return Err(unmeasured("--against", name, &studies));
         }
-        let mut machines: Vec<Value> = Vec::new();
-        for machine in material.runs.iter().map(machine) {
-            if !machine.is_null() && !machines.contains(&machine) {
+        let mut machines: Vec<Machine> = Vec::new();
+        for machine in material.runs.iter().map(|run| run.machine.lasting()) {
+            if machine.is_known() && !machines.contains(&machine) {
                 machines.push(machine);
             }
         }
@@ -176,7 +174,7 @@ fn unmeasured(option: &str, name: &str, studies: &[Study]) -> Refusal {
 /// several studies), otherwise one with the folder.
 fn title(studies: &[Study], conditions: Option<&Conditions>, folder: &str) -> String {
     match (conditions, studies) {
-        (Some(conditions), _) => conditions.title(),
+        (Some(conditions), _) => conditions::title(conditions),
         (None, [study]) => study.title.clone(),
         (None, studies) => match studies.iter().find(|study| study.is_of_recipe) {
             Some(study) => {

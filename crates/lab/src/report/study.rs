@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use results::Run;
 use stats::{Comparison, Verdict};
 
 use super::details::Details;
 use super::material::Material;
-use super::varied::{Varied, chosen, has, shown, varied};
+use super::varied::{Varied, chosen, has, varied};
 use crate::sweep::{Line, Recipe, compared, judged, speeds};
 use crate::text::count;
 use crate::{Catalogue, Starvation, StarvedType};
@@ -42,7 +42,7 @@ pub struct Study {
     /// The leading scheme at each point.
     pub leaders: Vec<Leader>,
     /// The runs.
-    pub runs: Vec<Value>,
+    pub runs: Vec<Run>,
     /// The number of runs that the recipe asks for and that are missing.
     pub missing: usize,
 }
@@ -96,9 +96,9 @@ pub(super) fn studies(catalogue: Catalogue, material: &Material, against: Option
         studies.extend(by_build(&own).into_values().map(|runs| of_recipe(catalogue, recipe, &runs, against)));
     }
     let rest = material.runs.iter().zip(is_taken).filter(|(_, is_taken)| !is_taken);
-    let mut by_workload: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+    let mut by_workload: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
     for (run, _) in rest {
-        by_workload.entry(shown(&run["workload"])).or_default().push(run);
+        by_workload.entry(run.choices.workload.clone()).or_default().push(run);
     }
     for runs in by_workload.into_values() {
         studies.extend(by_build(&runs).into_values().map(|runs| of_runs(catalogue, &runs, against)));
@@ -118,27 +118,26 @@ fn name_builds(studies: &mut [Study]) {
     }
 }
 
-fn by_build<'v>(runs: &[&'v Value]) -> BTreeMap<Option<String>, Vec<&'v Value>> {
-    let mut builds: BTreeMap<Option<String>, Vec<&Value>> = BTreeMap::new();
+fn by_build<'r>(runs: &[&'r Run]) -> BTreeMap<Option<String>, Vec<&'r Run>> {
+    let mut builds: BTreeMap<Option<String>, Vec<&Run>> = BTreeMap::new();
     for run in runs {
-        builds.entry(run["build"].as_str().map(str::to_owned)).or_default().push(run);
+        builds.entry(run.build.clone()).or_default().push(run);
     }
     builds
 }
 
 /// Whether a recipe asks for a run.
-fn asks_for(catalogue: Catalogue, recipe: &Recipe, axes: &[Varied], run: &Value) -> bool {
-    let scheme = shown(&run["scheme"]);
+fn asks_for(catalogue: Catalogue, recipe: &Recipe, axes: &[Varied], run: &Run) -> bool {
     let seeds = recipe.seed..recipe.seed.saturating_add(recipe.repeat);
-    run["workload"] == recipe.workload.as_str()
-        && recipe.schemes.contains(&scheme)
-        && run["seed"].as_u64().is_none_or(|seed| seeds.contains(&seed))
-        && run["asked_s"].as_f64().is_none_or(|seconds| (seconds - recipe.seconds).abs() < 1e-9)
-        && recipe.settings.iter().all(|(name, value)| has(catalogue, run, &scheme, name, &value.to_string()))
-        && axes.iter().all(|axis| !axis.places(catalogue, run, &scheme).is_empty())
+    run.choices.workload == recipe.workload
+        && recipe.schemes.contains(&run.choices.scheme)
+        && seeds.contains(&run.choices.seed)
+        && (run.choices.asked_s - recipe.seconds).abs() < 1e-9
+        && recipe.settings.iter().all(|(name, value)| has(catalogue, run, name, &value.to_string()))
+        && axes.iter().all(|axis| !axis.places(catalogue, run).is_empty())
 }
 
-fn of_recipe(catalogue: Catalogue, recipe: &Recipe, runs: &[&Value], against: Option<&str>) -> Study {
+fn of_recipe(catalogue: Catalogue, recipe: &Recipe, runs: &[&Run], against: Option<&str>) -> Study {
     let axes = Varied::of_recipe(recipe);
     let points: usize = axes.iter().map(|axis| axis.values.len()).product();
     let mut study = Study::new(catalogue, runs, axes, recipe.schemes.clone(), against);
@@ -149,8 +148,8 @@ fn of_recipe(catalogue: Catalogue, recipe: &Recipe, runs: &[&Value], against: Op
     study
 }
 
-fn of_runs(catalogue: Catalogue, runs: &[&Value], against: Option<&str>) -> Study {
-    let mut schemes: Vec<String> = runs.iter().map(|run| shown(&run["scheme"])).collect();
+fn of_runs(catalogue: Catalogue, runs: &[&Run], against: Option<&str>) -> Study {
+    let mut schemes: Vec<String> = runs.iter().map(|run| run.choices.scheme.clone()).collect();
     schemes.sort_by_key(|scheme| (place_of(catalogue, scheme), scheme.clone()));
     schemes.dedup();
     Study::new(catalogue, runs, varied(catalogue, runs), schemes, against)
@@ -164,7 +163,7 @@ pub(super) fn place_of(catalogue: Catalogue, scheme: &str) -> usize {
 impl Study {
     fn new(
         catalogue: Catalogue,
-        runs: &[&Value],
+        runs: &[&Run],
         axes: Vec<Varied>,
         schemes: Vec<String>,
         against: Option<&str>,
@@ -177,12 +176,12 @@ impl Study {
             against.filter(|name| made.contains(name)).map_or_else(|| schemes[0].clone(), str::to_owned);
         let mut points: Vec<&Vec<usize>> = cells.keys().map(|(point, _)| point).collect();
         points.dedup();
-        let workload = shown(&runs[0]["workload"]);
+        let workload = runs[0].choices.workload.clone();
         let mut study = Self {
             catalogue,
             title: format!("{workload}: {}", schemes.join(", ")),
             is_of_recipe: false,
-            build: runs[0]["build"].as_str().map(str::to_owned),
+            build: runs[0].build.clone(),
             why: BTreeMap::new(),
             lines: Vec::new(),
             leaders: Vec::new(),
@@ -280,14 +279,14 @@ impl Study {
 }
 
 impl Measured {
-    fn new(line: Line, runs: &BTreeMap<u64, &Value>) -> Self {
-        let values: Vec<&Value> = runs.values().copied().collect();
-        let count = |is: &dyn Fn(&Value) -> bool| values.iter().filter(|run| is(run)).count();
+    fn new(line: Line, runs: &BTreeMap<u64, &Run>) -> Self {
+        let values: Vec<&Run> = runs.values().copied().collect();
+        let count = |is: &dyn Fn(&Run) -> bool| values.iter().filter(|run| is(run)).count();
         Self {
             line,
             runs: values.len(),
-            failed: count(&|run| run["check"]["verdict"] == "failed"),
-            starved: count(&|run| run["starved"] == true),
+            failed: count(&Run::is_failed),
+            starved: count(&|run| run.is_starved),
             starved_types: Starvation::of(values.iter().copied()).types(),
             details: Details::of(&values),
         }
@@ -322,18 +321,17 @@ impl Leader {
 }
 
 /// Runs by point, scheme and repetition. A point consists of the indexes of its values.
-type Cells<'v> = BTreeMap<(Vec<usize>, String), BTreeMap<u64, &'v Value>>;
+type Cells<'r> = BTreeMap<(Vec<usize>, String), BTreeMap<u64, &'r Run>>;
 
-fn cells<'v>(catalogue: Catalogue, runs: &[&'v Value], axes: &[Varied]) -> Cells<'v> {
+fn cells<'r>(catalogue: Catalogue, runs: &[&'r Run], axes: &[Varied]) -> Cells<'r> {
     let mut cells = Cells::new();
     let mut repetitions: Vec<(u64, u64)> = runs.iter().map(|run| repetition(run)).collect();
     repetitions.sort_unstable();
     repetitions.dedup();
     for run in runs {
-        let scheme = shown(&run["scheme"]);
         let nth = repetitions.binary_search(&repetition(run)).unwrap_or(0) as u64;
-        for point in points_of(catalogue, run, &scheme, axes) {
-            let cell = cells.entry((point, scheme.clone())).or_default();
+        for point in points_of(catalogue, run, axes) {
+            let cell = cells.entry((point, run.choices.scheme.clone())).or_default();
             // A run that repeats an earlier one under the same seed counts as one more repetition.
             let mut nth = nth;
             while cell.contains_key(&nth) {
@@ -347,15 +345,15 @@ fn cells<'v>(catalogue: Catalogue, runs: &[&'v Value], axes: &[Varied]) -> Cells
 
 /// Returns the key by which runs of different schemes are paired: seed and round. Runs with the same key answered the
 /// same requests, one soon after the other.
-fn repetition(run: &Value) -> (u64, u64) {
-    (run["seed"].as_u64().unwrap_or(0), run["round"].as_u64().unwrap_or(0))
+fn repetition(run: &Run) -> (u64, u64) {
+    (run.choices.seed, run.round)
 }
 
 /// Returns the points to which a run belongs. There are several if a setting of another scheme varies, because it does
 /// not apply to the run.
-fn points_of(catalogue: Catalogue, run: &Value, scheme: &str, axes: &[Varied]) -> Vec<Vec<usize>> {
+fn points_of(catalogue: Catalogue, run: &Run, axes: &[Varied]) -> Vec<Vec<usize>> {
     axes.iter().fold(vec![Vec::new()], |points, axis| {
-        let numbers = axis.places(catalogue, run, scheme);
+        let numbers = axis.places(catalogue, run);
         let longer = |point: &Vec<usize>| {
             numbers.iter().map(|at| [point.as_slice(), &[*at]].concat()).collect::<Vec<_>>()
         };

@@ -351,15 +351,26 @@ fn conditions_and_claims_are_shown_with_what_they_rest_on() {
         "points": points,
     });
     folder.write("conditions.json", &conditions.to_string());
+    let held_out = |agree: u64, share: f64| {
+        json!({
+            "points": 2, "agree": agree, "undecided": 0, "covered": 0, "covered_agree": 0, "share": share,
+            "interval": { "low": 0.0, "high": 0.8, "confidence": 0.9 }, "seed": 1,
+        })
+    };
     let claim = json!({
-        "kind": "claim", "name": "skew", "statement": "silo beats no_wait by 1.1x or more when ycsb.theta > 0.8",
+        "schema": 1, "kind": "claim", "name": "skew", "workload": "ycsb", "metric": "throughput_txn_s",
+        "statement": "silo beats no_wait by 1.1x or more when ycsb.theta > 0.8",
         "a": "silo", "b": "no_wait", "winner": "a", "margin": 1.1, "recheck": "contend recheck x",
-        "predicate": [[{ "feature": "ycsb.theta", "above": 0.8 }]],
-        "held_out": { "points": 2, "agree": 1, "share": 0.5 },
-        "otherwise": {
-            "retry": "drop", "held_out": { "points": 2, "agree": 0, "share": 0.0 }, "verdict": "does_not_hold",
-        },
-        "mechanisms": [{ "name": "backoff", "setting": "retry", "says": "nothing", "at": {}, "share": null }],
+        "predicate": [[{ "feature": "ycsb.theta", "above": 0.8 }]], "in_words": "ycsb.theta > 0.8",
+        "space": [], "settings": {}, "seconds": 1.0, "warmup": 0.0, "pin": false,
+        "exploration": { "points": 1, "runs": 2 }, "held_out": held_out(1, 0.5),
+        "otherwise": { "retry": "drop", "held_out": held_out(0, 0.0), "verdict": "does_not_hold" },
+        "mechanisms": [{
+            "name": "backoff", "setting": "retry", "from": "same", "to": "backoff", "says": "nothing", "at": {},
+            "gap_before": 1.2, "gap_after": 1.2, "interval": {}, "p_adjusted": 1.0, "share": null,
+            "repetitions": 3,
+        }],
+        "holds_without": [], "evidence": [], "trust": "A", "build": "b1", "machine": {},
     });
     folder.write("claims/skew.json", &claim.to_string());
     let report = folder.read();
@@ -375,7 +386,11 @@ fn conditions_and_claims_are_shown_with_what_they_rest_on() {
             "{form}"
         );
         assert!(form.contains("with retry=drop"), "{form}");
-        assert!(form.contains("0 of 2 held-out points agree (0.0%): does not hold"), "{form}");
+        assert!(
+            form.contains("confidence: does not hold")
+                && form.contains("0 of 2 held-out points agree (0.0%)"),
+            "{form}"
+        );
     }
     assert!(page.contains("The ratio over ycsb.theta"), "what the claim is stated in");
     assert!(
@@ -414,11 +429,15 @@ fn what_is_no_result_is_refused_with_the_way_out() {
     assert!(refusal(&folder).contains("a.json`: is not JSON"), "{}", refusal(&folder));
     folder.write("runs/a.json", "{\"kind\": \"run\", \"scheme\": \"silo\"}");
     assert!(refusal(&folder).contains("has no `workload`"), "{}", refusal(&folder));
-    folder.write(
-        "runs/a.json",
-        "{\"kind\": \"run\", \"scheme\": \"silo\", \"workload\": \"ycsb\", \"settings\": 7}",
-    );
-    assert_eq!(folder.read().studies[0].lines[0].line.median(), None, "odd, and still shown");
+    let run =
+        |more: &str| format!("{{\"kind\": \"run\", \"scheme\": \"silo\", \"workload\": \"ycsb\", {more}}}");
+    folder.write("runs/a.json", &run("\"settings\": 7"));
+    let says = refusal(&folder);
+    assert!(says.contains("invalid type: integer `7`") && says.contains("move it elsewhere"), "{says}");
+    folder.write("runs/a.json", &run("\"schema\": 2"));
+    assert!(refusal(&folder).contains("has version 2 of the schema of results"), "{}", refusal(&folder));
+    folder.write("runs/a.json", &run("\"schema\": 1, \"colour\": 7"));
+    assert_eq!(folder.read().studies[0].lines[0].line.median(), None, "a name that is not known is accepted");
     folder.write("conditions.json", "[]");
     assert!(refusal(&folder).contains("conditions.json"), "{}", refusal(&folder));
     assert!(Report::read(catalogue(), &folder.0.join("nowhere"), None).is_err());

@@ -1,7 +1,7 @@
 //! Reports as text for a terminal.
 
 use super::figures::Drawn;
-use super::{Report, evidence, planes, region, words};
+use super::{Report, claims, conditions, evidence, planes, region, words};
 use crate::text::Lines;
 
 /// Returns a report as tables and sentences.
@@ -10,11 +10,13 @@ pub fn text(report: &Report) -> String {
     lines.add(&report.title);
     report.remarks.iter().for_each(|remark| lines.add(format!("NOTE: {remark}")));
     if let Some(conditions) = &report.conditions {
-        lines.add(conditions.findings());
+        lines.add(conditions::findings(conditions));
     }
     for claim in &report.claims {
         lines.add(format!("\nclaim {}: {}", claim.name, claim.statement));
-        claim.facts().iter().for_each(|(name, fact)| lines.add(format!("  {name}: {fact}")));
+        for (name, fact) in claims::facts(claim) {
+            lines.add(format!("  {name}: {fact}"));
+        }
         lines.add(format!("  check it again: {}", claim.recheck));
     }
     for (number, study) in report.studies.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use results::{Choice, Run};
 
 use crate::Catalogue;
 use crate::compare::CHOSEN;
@@ -34,17 +34,17 @@ impl Varied {
 
     /// Returns the indexes of the values that a run of a scheme has. A setting of another scheme does not apply to the
     /// run, so the run has all its values. A value that is not on the axis has no index.
-    pub(super) fn places(&self, catalogue: Catalogue, run: &Value, scheme: &str) -> Vec<usize> {
+    pub(super) fn places(&self, catalogue: Catalogue, run: &Run) -> Vec<usize> {
         let is_of = |at: &usize| match self.stands_for.get(*at) {
-            Some(together) => together.iter().all(|(name, value)| has(catalogue, run, scheme, name, value)),
-            None => has(catalogue, run, scheme, &self.name, &self.values[*at]),
+            Some(together) => together.iter().all(|(name, value)| has(catalogue, run, name, value)),
+            None => has(catalogue, run, &self.name, &self.values[*at]),
         };
         (0..self.values.len()).filter(is_of).collect()
     }
 
     /// Returns the value that a run of a scheme has, as a table shows it.
-    pub(super) fn told(&self, catalogue: Catalogue, run: &Value, scheme: &str) -> String {
-        let named = || Some(self.values[*self.places(catalogue, run, scheme).first()?].clone());
+    pub(super) fn told(&self, catalogue: Catalogue, run: &Run) -> String {
+        let named = || Some(self.values[*self.places(catalogue, run).first()?].clone());
         let value = if self.stands_for.is_empty() { value_of(run, &self.name) } else { named() };
         value.unwrap_or_else(|| MISSING.to_owned())
     }
@@ -73,42 +73,34 @@ pub(super) const MISSING: &str = "-";
 const CLIENTS: (&str, &str) = ("clients_asked", "clients");
 
 /// Returns all choices that were made for a run except workload, scheme, isolation and seed, by name, as text.
-pub(super) fn chosen(run: &Value) -> BTreeMap<String, String> {
+pub(super) fn chosen(run: &Run) -> BTreeMap<String, String> {
     let drives = CHOSEN.iter().filter(|name| !["workload", "scheme", "isolation"].contains(name));
-    let drives = drives.filter(|name| !run[**name].is_null()).map(|name| {
+    let drives = drives.filter_map(|name| {
         let known = if *name == CLIENTS.0 { CLIENTS.1 } else { name };
-        (known.to_owned(), shown(&run[*name]))
+        Some((known.to_owned(), run.choices.get(name)?.to_string()))
     });
-    let settings = run["settings"].as_object().into_iter().flatten();
-    drives.chain(settings.map(|(name, value)| (name.clone(), shown(value)))).collect()
+    let settings = run.choices.settings.iter().map(|(name, value)| (name.clone(), value.to_string()));
+    drives.chain(settings).collect()
 }
 
 /// Returns the value of a choice by its name in recipes; `None` if the run does not state it.
-pub(super) fn value_of(run: &Value, name: &str) -> Option<String> {
+pub(super) fn value_of(run: &Run, name: &str) -> Option<String> {
     let own = if name == CLIENTS.1 { CLIENTS.0 } else { name };
-    [&run["settings"][name], &run[own], &run["point"][name]]
-        .into_iter()
-        .find(|value| !value.is_null())
-        .map(shown)
+    let chosen = || run.choices.get(own).map(|value| value.to_string());
+    run.choices.settings.get(name).map(Choice::to_string).or_else(chosen).or_else(|| run.at(name).cloned())
 }
 
-/// Whether a run of a scheme has this value of a setting or option. A run has every value of a setting of another
-/// scheme.
-pub(super) fn has(catalogue: Catalogue, run: &Value, scheme: &str, name: &str, value: &str) -> bool {
+/// Whether a run has this value of a setting or option. A run has every value of a setting of another scheme.
+pub(super) fn has(catalogue: Catalogue, run: &Run, name: &str, value: &str) -> bool {
     match value_of(run, name) {
         Some(its) => is_same(&its, value),
-        None => value == MISSING || is_of_another(catalogue, name, scheme),
+        None => value == MISSING || is_of_another(catalogue, name, &run.choices.scheme),
     }
 }
 
 /// Whether `name` is a setting of a scheme other than `scheme`, and so does not apply to the scheme's runs.
 fn is_of_another(catalogue: Catalogue, name: &str, scheme: &str) -> bool {
     catalogue.owner(name).is_some_and(|owner| owner != scheme)
-}
-
-/// Returns a JSON value as text, without quotation marks.
-pub(super) fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Whether two texts are the same value: `0.50` is `0.5`.
@@ -118,7 +110,7 @@ fn is_same(a: &str, b: &str) -> bool {
 
 /// Returns the axes along which runs vary, sorted by name. A setting of a scheme is an axis if it varies among the runs
 /// of that scheme.
-pub(super) fn varied(catalogue: Catalogue, runs: &[&Value]) -> Vec<Varied> {
+pub(super) fn varied(catalogue: Catalogue, runs: &[&Run]) -> Vec<Varied> {
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut add = |name: &String, value: &str| {
         let values = all.entry(name.clone()).or_default();
@@ -127,7 +119,7 @@ pub(super) fn varied(catalogue: Catalogue, runs: &[&Value]) -> Vec<Varied> {
         }
     };
     let chosen: Vec<(String, BTreeMap<String, String>)> =
-        runs.iter().map(|run| (shown(&run["scheme"]), chosen(run))).collect();
+        runs.iter().map(|run| (run.choices.scheme.clone(), chosen(run))).collect();
     let names: BTreeSet<&String> = chosen.iter().flat_map(|(_, chosen)| chosen.keys()).collect();
     for (scheme, chosen) in &chosen {
         for name in
@@ -180,6 +172,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::json::tests::given;
     use crate::registry::tests::catalogue;
 
     #[test]
@@ -191,7 +184,9 @@ mod tests {
 
     #[test]
     fn what_all_runs_have_alike_does_not_vary() {
-        let run = |theta: f64, workers: u64| json!({ "workers": workers, "settings": { "ycsb.theta": theta, "x": 1 } });
+        let run = |theta: f64, workers: u64| {
+            given(json!({ "workers": workers, "settings": { "ycsb.theta": theta, "x": 1 } }))
+        };
         let runs = [run(0.9, 2), run(0.5, 2)];
         let found = varied(catalogue(), &runs.iter().collect::<Vec<_>>());
         assert_eq!(
@@ -203,12 +198,12 @@ mod tests {
             }]
         );
         assert_eq!(found[0].numbers(), Some(vec![0.5, 0.9]));
-        let crowd = |workers: u64| json!({ "workers": workers, "clients_asked": workers, "settings": {} });
+        let crowd = |workers: u64| given(json!({ "workers": workers, "clients_asked": workers }));
         let together = [crowd(1), crowd(2), crowd(4)];
         let names: Vec<String> =
             varied(catalogue(), &together.iter().collect::<Vec<_>>()).into_iter().map(|of| of.name).collect();
         assert_eq!(names, ["workers"], "clients go with them");
-        let older = json!({ "workers": 2, "settings": { "ycsb.theta": 0.5 } });
+        let older = given(json!({ "workers": 2, "settings": { "ycsb.theta": 0.5 } }));
         let found = varied(catalogue(), &[&older, &runs[1]]);
         assert_eq!(
             (found[0].name.as_str(), found[0].values.as_slice()),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use results::{CheckVerdict, Run};
 use stats::Verdict;
 
 use super::study::{Leader, Study};
@@ -153,22 +154,22 @@ fn against_first(study: &Study, scheme: &str) -> Option<String> {
 /// Returns the cautions that a reader needs beside a study's figures.
 pub(super) fn cautions(study: &Study) -> Vec<String> {
     let mut sentences = Vec::new();
-    let count = |is: &dyn Fn(&serde_json::Value) -> bool| study.runs.iter().filter(|run| is(run)).count();
-    let (all, failed) = (study.runs.len(), count(&|run| run["check"]["verdict"] == "failed"));
+    let count = |is: fn(&Run) -> bool| study.runs.iter().filter(|run| is(run)).count();
+    let (all, failed) = (study.runs.len(), count(Run::is_failed));
     if failed > 0 {
         sentences.push(format!(
             "CHECK FAILED in {}: they are no results, and their figures are left out. Look at these first.",
             plural(failed, "run")
         ));
     }
-    let skipped = count(&|run| run["check"]["verdict"] == "skipped");
+    let skipped = count(|run| run.check.verdict == CheckVerdict::Skipped);
     if skipped > 0 {
         sentences.push(format!(
             "UNCHECKED: {} were not checked, so that nobody knows whether they were correct.",
             plural(skipped, "run")
         ));
     }
-    let starved = count(&|run| run["starved"] == true);
+    let starved = count(|run| run.is_starved);
     if starved > 0 {
         sentences.push(format!(
             "STARVED: in {starved} of {} the workers got less than 95% of the processor time that they asked for: \
@@ -184,12 +185,7 @@ pub(super) fn cautions(study: &Study) -> Vec<String> {
             plural(study.missing, "run")
         ));
     }
-    let crowded = count(&|run| {
-        run["workers"]
-            .as_u64()
-            .zip(run["machine"]["cores"].as_u64())
-            .is_some_and(|(workers, cores)| workers > cores)
-    });
+    let crowded = count(|run| (1..run.choices.workers).contains(&run.machine.cores));
     if crowded > 0 {
         sentences.push(format!(
             "CROWDED: {} had more workers than the machine has cores; the system's scheduler is part of what they \

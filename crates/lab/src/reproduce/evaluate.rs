@@ -313,7 +313,7 @@ enum Rate<'r> {
 impl Rate<'_> {
     /// Returns the speeds of the runs of a line, by repetition. A run that failed its check has no speed.
     fn speeds(self, line: &Line) -> Speeds {
-        let speed = |run: &serde_json::Value| match self {
+        let speed = |run: &results::Run| match self {
             Self::All => Speed::of(run),
             Self::OfType(name) => Speed::of_type(run, name),
         };
@@ -390,7 +390,7 @@ fn trend(whole: Verdict, steps: &[Option<Verdict>], goes: Direction) -> Relation
 
 /// Returns the values of a figure by repetition.
 fn values(metric: Metric, line: &Line) -> BTreeMap<u64, f64> {
-    let value = |(repetition, run): (&u64, &serde_json::Value)| Some((*repetition, metric.of(run)?));
+    let value = |(repetition, run): (&u64, &results::Run)| Some((*repetition, metric.of(run)?));
     line.results.iter().filter_map(value).collect()
 }
 
@@ -430,9 +430,11 @@ fn times(one: &Speeds, other: &Speeds) -> Speeds {
 
 #[cfg(test)]
 mod tests {
+    use results::Counts;
     use serde_json::json;
 
     use super::*;
+    use crate::json::tests::given;
     use crate::registry::tests::catalogue;
     use crate::sweep::Recipe;
 
@@ -451,11 +453,12 @@ mod tests {
             for scheme in &sweep.schemes {
                 let entry = |repetition: u64| {
                     let (throughput, aborts) = figures(scheme, theta.parse().unwrap(), repetition);
+                    let p99_us = Some(1e6 / throughput).filter(|us| us.is_finite());
                     let value = json!({
                         "kind": "run", "throughput_txn_s": throughput, "abort_rate": aborts, "commits": 99,
-                        "user_aborts": 1, "latency_us": { "p99": 1e6 / throughput },
+                        "user_aborts": 1, "latency_us": p99_us.map(|us| json!({ "p99": us })),
                     });
-                    (repetition, value)
+                    (repetition, given(value))
                 };
                 let results = (0..8).map(entry).collect();
                 summary.lines.push(Line::new(vec![theta.to_owned()], scheme, results, None));
@@ -501,8 +504,7 @@ mod tests {
             });
             for line in summary.lines.iter_mut().filter(|line| line.scheme == "no_wait") {
                 for run in line.results.values_mut() {
-                    (run["cpu_share"], run["starved"], run["workers"]) =
-                        (share.into(), true.into(), 1.into());
+                    (run.cpu_share, run.is_starved, run.choices.workers) = (Some(share), true, 1);
                 }
             }
             relation.decide(&sweep, &summary)
@@ -656,9 +658,10 @@ mod tests {
         for line in &mut summary.lines {
             let updates = if line.scheme == "silo" { 10 } else { 20 };
             for run in line.results.values_mut() {
-                run["measured_s"] = 2.0.into();
-                run["by_type"] =
-                    json!({ "update": { "commits": updates }, "read": { "commits": 200 - updates } });
+                run.measured_s = 2.0;
+                run.by_type = [("update", updates), ("read", 200 - updates)]
+                    .map(|(name, commits)| (name.to_owned(), Counts { commits, ..Counts::default() }))
+                    .into();
             }
         }
         let found = relation.decide(&sweep, &summary);

@@ -328,6 +328,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::json::tests::given;
     use crate::registry::tests::catalogue;
     use crate::reproduce::Rule;
     use crate::sweep::{Line, Recipe, Summary, Sweep};
@@ -413,12 +414,12 @@ mod tests {
             .expect("possible");
         let mut summary = Summary::default();
         for first in sweep.units.iter().filter(|unit| unit.repetition == 0) {
-            let value = json!({
+            let run = given(json!({
                 "throughput_txn_s": 1.0, "abort_rate": 0.0, "commits": 1, "user_aborts": 0,
                 "latency_us": { "p99": 1.0 }, "breakdown": { "index": 0.5 }, "measured_s": 1.0,
                 "by_type": { "new_order": { "commits": 1 } },
-            });
-            let result = |repetition: u64| (repetition, value.clone());
+            }));
+            let result = |repetition: u64| (repetition, run.clone());
             let results = (0..sweep.recipe.repeat).map(result).collect();
             summary.lines.push(Line::new(first.point.clone(), first.scheme, results, None));
         }

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
+use results::{Machine, OpenInterval, Place, Reproduction};
 
 use super::verdict::Judged;
 use super::{ClaimVerdict, Clause, Experiment, Instance, Relation, RelationOutcome, Standing, Trust};
-use crate::json::SCHEMA;
 use crate::sweep::{Store, Summary, Sweep};
 use crate::{Refusal, Starvation};
 
@@ -107,44 +106,45 @@ impl<'e> Finding<'e> {
         format!("{} {}: {}", self.experiment.id, self.verdict_in_words(), parts.join("; "))
     }
 
-    /// Returns the finding as a JSON record, with its evidence and the command that tests it again.
-    pub fn claim(&self, folder: &Path) -> Value {
-        let Experiment { id, title, work, place, claim, condition, trust, shows, falsified_by, .. } =
-            self.experiment;
-        let runs = || self.sweeps.iter().flat_map(|(_, _, summary)| &summary.lines);
-        let evidence: Vec<&str> =
-            runs().flat_map(|line| line.results.values()).filter_map(|run| run["id"].as_str()).collect();
-        let machines: Vec<&Value> =
+    /// Returns the finding as a result, with its evidence and the command that tests it again.
+    pub fn claim(&self, folder: &Path) -> Reproduction {
+        let experiment = self.experiment.clone();
+        let runs = self.sweeps.iter().flat_map(|(_, _, summary)| &summary.lines);
+        let evidence = runs.flat_map(|line| line.results.values()).filter_map(|run| run.id.clone());
+        let machines: Vec<&Machine> =
             self.sweeps.iter().flat_map(|(_, _, summary)| &summary.machines).collect();
-        json!({
-            "schema": SCHEMA,
-            "kind": "reproduction",
-            "name": id,
-            "title": title,
-            "statement": self.statement(),
-            "source": { "work": work, "place": place },
-            "claim": claim,
-            "condition": condition,
-            "verdict": self.judged.verdict.name(),
-            "verdict_in_words": self.verdict_in_words(),
-            "starvation": self.starvation.json(),
-            "clauses": self.judged.clauses.iter().map(clause).collect::<Vec<_>>(),
-            "beside_the_claim": self.judged.beside.map(Standing::name),
-            "verdict_by_retry": self.by_retry().into_iter().map(|(policy, verdict)| (policy, verdict.name()))
-                .collect::<BTreeMap<_, _>>(),
-            "relations": self.parts.iter().map(part).collect::<Vec<_>>(),
-            "sweeps": self.sweeps.iter().map(conditions).collect::<Vec<_>>(),
-            "trust": self.trust().name(),
-            "trust_if_nothing_starves": trust.name(),
-            "shows": shows,
-            "falsified_by": falsified_by,
-            "evidence": evidence,
-            "machine": machines.first(),
-            "machines_differ": machines.iter().any(|other| *other != machines[0]),
-            "seed": self.seed,
-            "build": self.sweeps.first().map(|(_, sweep, _)| sweep.build.as_str()),
-            "recheck": format!("contend reproduce {id} --seed {} --out {}", self.seed + RECHECK, folder.display()),
-        })
+        let by_retry = self.by_retry().into_iter();
+        let (seed, id) = (self.seed + RECHECK, &experiment.id);
+        let recheck = format!("contend reproduce {id} --seed {seed} --out {}", folder.display());
+        Reproduction {
+            name: experiment.id,
+            title: experiment.title,
+            statement: self.statement(),
+            source: results::Source { work: experiment.work, place: experiment.place },
+            claim: experiment.claim,
+            condition: experiment.condition,
+            verdict: self.judged.verdict.name().to_owned(),
+            verdict_in_words: self.verdict_in_words(),
+            starvation: self.starvation.result(),
+            clauses: self.judged.clauses.iter().map(clause).collect(),
+            beside_the_claim: self.judged.beside.map(|standing| standing.name().to_owned()),
+            verdict_by_retry: by_retry
+                .map(|(policy, verdict)| (policy.to_owned(), verdict.name().to_owned()))
+                .collect(),
+            relations: self.parts.iter().map(part).collect(),
+            sweeps: self.sweeps.iter().map(conditions).collect(),
+            trust: self.trust().name().to_owned(),
+            trust_if_nothing_starves: experiment.trust.name().to_owned(),
+            shows: experiment.shows,
+            falsified_by: experiment.falsified_by,
+            evidence: evidence.collect(),
+            machine: machines.first().map(|machine| (*machine).clone()),
+            machines_differ: machines.iter().any(|other| *other != machines[0]),
+            seed: self.seed,
+            build: self.sweeps.first().map(|(_, sweep, _)| sweep.build.clone()),
+            recheck,
+            ..Reproduction::default()
+        }
     }
 }
 
@@ -166,69 +166,59 @@ fn judged<'e>(
     Judged::new(experiment, &relations)
 }
 
-fn clause((clause, standing): &(&Clause, Standing)) -> Value {
-    json!({
-        "name": clause.name,
-        "says": clause.says,
-        "source": clause.source.name(),
-        "outcome": standing.name(),
-        "untested": clause.rest(),
-    })
+fn clause((clause, standing): &(&Clause, Standing)) -> results::Clause {
+    results::Clause {
+        name: clause.name.clone(),
+        says: clause.says.clone(),
+        source: clause.source.name().to_owned(),
+        outcome: standing.name().to_owned(),
+        untested: clause.rest(),
+    }
 }
 
-fn part((relation, instances): &(&Relation, Vec<Instance>)) -> Value {
-    let instance = |instance: &Instance| {
-        let at: Map<String, Value> =
-            instance.at.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
-        let interval = instance.interval.map(|interval| {
-            json!({ "low": interval.low, "high": interval.high, "confidence": interval.confidence })
-        });
-        json!({
-            "at": at,
-            "estimate": instance.estimate,
-            "interval": interval,
-            "outcome": instance.outcome.name(),
-        })
+fn part((relation, instances): &(&Relation, Vec<Instance>)) -> results::Relation {
+    let place = |instance: &Instance| Place {
+        at: instance.at.iter().cloned().collect(),
+        estimate: instance.estimate.filter(|estimate| estimate.is_finite()),
+        interval: instance.interval.map(OpenInterval::from),
+        outcome: instance.outcome.name().to_owned(),
     };
-    json!({
-        "says": relation.says,
-        "clause": relation.clause,
-        "ours": relation.ours,
-        "rule": relation.rule.name(),
-        "wanted": relation.rule.wanted(),
-        "places": instances.iter().map(instance).collect::<Vec<_>>(),
-    })
+    results::Relation {
+        says: relation.says.clone(),
+        clause: relation.clause.clone(),
+        ours: relation.ours.clone(),
+        rule: relation.rule.name().to_owned(),
+        wanted: relation.rule.wanted(),
+        places: instances.iter().map(place).collect(),
+    }
 }
 
-/// Returns the choices of a sweep and the numbers of its runs as JSON.
-fn conditions((name, sweep, summary): &(String, Sweep, Summary)) -> Value {
+/// Returns the choices of a sweep and the numbers of its runs.
+fn conditions((name, sweep, summary): &(String, Sweep, Summary)) -> results::Sweep {
     let recipe = &sweep.recipe;
-    let settings: Map<String, Value> =
-        recipe.settings.iter().map(|(name, value)| (name.clone(), value.to_string().into())).collect();
-    let varied: Map<String, Value> =
-        recipe.axes().into_iter().map(|(name, values)| (name.to_owned(), values.into())).collect();
-    json!({
-        "recipe": name,
-        "workload": recipe.workload,
-        "schemes": sweep.schemes,
-        "settings": settings,
-        "varied": varied,
-        "repeat": recipe.repeat,
-        "seconds": recipe.seconds,
-        "planned": sweep.units.len(),
-        "made": summary.made,
-        "starved": summary.starved,
-        "failed": summary.failed,
-    })
+    let settings = recipe.settings.iter().map(|(name, value)| (name.clone(), value.to_string()));
+    let varied = recipe.axes().into_iter().map(|(name, values)| (name.to_owned(), values));
+    results::Sweep {
+        recipe: name.clone(),
+        workload: recipe.workload.clone(),
+        schemes: sweep.schemes.iter().map(ToString::to_string).collect(),
+        settings: settings.collect(),
+        varied: varied.collect(),
+        repeat: recipe.repeat,
+        seconds: recipe.seconds,
+        planned: sweep.units.len() as u64,
+        made: summary.made as u64,
+        starved: summary.starved as u64,
+        failed: summary.failed as u64,
+    }
 }
 
 /// Writes a claim to the results, in place of an earlier claim of the same experiment, and returns its path.
 ///
 /// # Errors
 /// The system refuses.
-pub fn keep(store: &Store, claim: &Value) -> Result<PathBuf, Refusal> {
-    let name = claim["name"].as_str().unwrap_or("claim");
-    let path = Path::new("claims").join(format!("{name}.json"));
+pub fn keep(store: &Store, claim: &Reproduction) -> Result<PathBuf, Refusal> {
+    let path = Path::new("claims").join(format!("{}.json", claim.name));
     store.derive(&path, &format!("{claim:#}\n"))?;
     Ok(store.path().join(path))
 }
@@ -237,7 +227,10 @@ pub fn keep(store: &Store, claim: &Value) -> Result<PathBuf, Refusal> {
 mod tests {
     use std::fs;
 
+    use serde_json::json;
+
     use super::*;
+    use crate::json::tests::given;
 
     /// Returns the verdict and the text of a finding of S-F4 with these outcomes of its clauses, in their order: the
     /// gap on one warehouse, a smaller gap on fifty, hardly any gap on fifty, and a large gap with an efficient engine.
@@ -310,11 +303,11 @@ mod tests {
         let experiment = super::super::find("s-f7").expect("catalogued");
         let mut finding = Finding::new(&experiment, Vec::new(), 1);
         assert_eq!((finding.trust(), finding.verdict_in_words().contains("qualified")), (Trust::A, false));
-        let run = json!({
+        let run = given(json!({
             "scheme": "silo", "starved": true, "cpu_share": 0.5, "throughput_txn_s": 1.0,
             "mix": { "new_order": 0.9, "stock_level": 0.1 },
             "by_type": { "new_order": { "commits": 900 }, "stock_level": { "commits": 0 } },
-        });
+        }));
         finding.starvation = Starvation::of([&run]);
         assert_eq!(finding.trust(), Trust::C);
         let words = finding.verdict_in_words();
@@ -329,7 +322,7 @@ mod tests {
             "{text}"
         );
         let claim = finding.claim(Path::new("x"));
-        assert_eq!((&claim["trust"], &claim["starvation"]["starved"]), (&"C".into(), &1.into()));
+        assert_eq!((claim.trust.as_str(), claim.starvation.starved), ("C", 1));
     }
 
     #[test]
@@ -366,7 +359,10 @@ mod tests {
         finding.parts.truncate(1);
         finding.parts[0].1[1].outcome = RelationOutcome::Fails;
         let claim = finding.claim(Path::new("x"));
-        assert_eq!(claim["verdict_by_retry"], json!({ "same": "holds in part", "drop": "does not hold" }));
+        assert_eq!(
+            json!(claim.verdict_by_retry),
+            json!({ "same": "holds in part", "drop": "does not hold" })
+        );
     }
 
     #[test]
@@ -379,16 +375,12 @@ mod tests {
         for _ in 0..2 {
             let path = keep(&store, &finding.claim(&folder)).expect("writable");
             let text = fs::read_to_string(path).expect("written");
-            let claim: Value = serde_json::from_str(&text).expect("JSON");
-            assert_eq!((&claim["kind"], &claim["name"]), (&"reproduction".into(), &"S-F7".into()));
-            assert!(
-                claim["recheck"].as_str().is_some_and(|line| line.contains("reproduce S-F7 --seed 1001"))
-            );
-            assert!(
-                claim["statement"]
-                    .as_str()
-                    .is_some_and(|says| says.starts_with("S-F7 holds (holds: hottest-of-1m, "))
-            );
+            let Ok(Some(results::Line::Reproduction(claim))) = results::parse(&text) else {
+                panic!("{text}")
+            };
+            assert_eq!(claim.name, "S-F7");
+            assert!(claim.recheck.contains("reproduce S-F7 --seed 1001"));
+            assert!(claim.statement.starts_with("S-F7 holds (holds: hottest-of-1m, "));
         }
         assert_eq!(fs::read_dir(folder.join("claims")).expect("there").count(), 1);
         fs::remove_dir_all(folder).expect("its own directory");

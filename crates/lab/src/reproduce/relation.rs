@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use results::Run;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::sweep::{MARGIN, Scalar};
 
@@ -160,15 +160,15 @@ impl Metric {
     }
 
     /// Returns the value in a run; `None` if the run is no result.
-    pub(super) fn of(self, run: &Value) -> Option<f64> {
+    pub(super) fn of(self, run: &Run) -> Option<f64> {
         match self {
-            Self::ThroughputTxnS => run["throughput_txn_s"].as_f64(),
-            Self::AbortRate => run["abort_rate"].as_f64(),
-            Self::LatencyUsP99 => run["latency_us"]["p99"].as_f64(),
-            Self::IndexShare => run["breakdown"]["index"].as_f64(),
+            Self::ThroughputTxnS => run.throughput_txn_s,
+            Self::AbortRate => run.abort_rate,
+            Self::LatencyUsP99 => run.p99_us(),
+            Self::IndexShare => run.breakdown.as_ref()?.get("index").copied(),
             Self::RollbackRate => {
-                run["throughput_txn_s"].as_f64()?;
-                let (commits, rollbacks) = (run["commits"].as_f64()?, run["user_aborts"].as_f64()?);
+                run.throughput_txn_s?;
+                let (commits, rollbacks) = (run.counts.commits as f64, run.counts.user_aborts as f64);
                 (commits + rollbacks > 0.0).then(|| rollbacks / (commits + rollbacks))
             }
         }

@@ -1,5 +1,6 @@
 //! Experiments and findings, as text for people and objects for programs.
 
+use results::Machine;
 use serde_json::{Value, json};
 
 use super::{Clause, Experiment, Finding, Instance, Source, Status};
@@ -150,11 +151,10 @@ fn conditions(sweep: &sweep::Sweep) -> impl Iterator<Item = String> {
     [fixed].into_iter().chain(variants)
 }
 
-fn machines(machines: &[Value]) -> impl Iterator<Item = String> {
+fn machines(machines: &[Machine]) -> impl Iterator<Item = String> {
     machines.iter().map(|machine| {
-        let (cpu, cores) =
-            (machine["cpu"].as_str().unwrap_or("unknown"), machine["cores"].as_u64().unwrap_or(0));
-        format!("machine: {cpu}, {}", plural(cores as usize, "core"))
+        let cpu = if machine.cpu.is_empty() { "unknown" } else { &machine.cpu };
+        format!("machine: {cpu}, {}", plural(machine.cores as usize, "core"))
     })
 }
 

@@ -1,6 +1,5 @@
 //! The measuring of a study's points, as long as there is time.
 
-use serde_json::Value;
 use stdx::Rng;
 use sync::clock;
 
@@ -94,15 +93,15 @@ fn side_by_side<R: Run>(
     for scheme in order {
         let unit = study.ground.unit(study.schemes[scheme], &sample.point, number)?;
         let label = format!("{label}, {}", study.schemes[scheme]);
-        let Some(value) = bench.result(&unit, &label)? else {
+        let Some(run) = bench.result(&unit, &label)? else {
             measured.is_interrupted = true;
             return Ok(None);
         };
-        let Some(speed) = Speed::of(&value) else {
-            measured.failed = value["command"].as_str().map(str::to_owned);
+        let Some(speed) = Speed::of(&run) else {
+            measured.failed = run.command;
             return Ok(None);
         };
-        measured.starved += usize::from(value["starved"] == Value::Bool(true));
+        measured.starved += usize::from(run.is_starved);
         sample.speed_txn_s[scheme] = speed.in_ratios();
         sample.runs[scheme] = unit.id;
     }
@@ -116,6 +115,7 @@ mod tests {
     use super::super::Question;
     use super::super::study::tests::question;
     use super::*;
+    use crate::json::tests::given;
     use crate::registry::tests::catalogue;
     use crate::sweep::Unit;
 
@@ -130,8 +130,8 @@ mod tests {
         Study::new(catalogue(), Question { method, points, ..question() }, "a build").expect("possible")
     }
 
-    fn result() -> Value {
-        json!({ "kind": "run", "throughput_txn_s": 100.0, "cpu_share": 1.0, "starved": false })
+    fn result() -> results::Run {
+        given(json!({ "throughput_txn_s": 100.0, "cpu_share": 1.0, "starved": false }))
     }
 
     #[test]
@@ -156,8 +156,7 @@ mod tests {
             let run = |unit: &Unit, _: &str| {
                 let mut run = result();
                 if unit.scheme == "silo" {
-                    run =
-                        json!({ "kind": "run", "throughput_txn_s": 50.0, "cpu_share": 0.5, "starved": true });
+                    run = given(json!({ "throughput_txn_s": 50.0, "cpu_share": 0.5, "starved": true }));
                 }
                 Ok(Some(run))
             };
@@ -183,7 +182,7 @@ mod tests {
                 (measured.samples.len(), measured.is_interrupted, measured.trajectories),
                 (1, true, 0)
             );
-            let broken = |_: &Unit, _: &str| Ok(Some(json!({ "kind": "run", "throughput_txn_s": null })));
+            let broken = |_: &Unit, _: &str| Ok(Some(results::Run::default()));
             let measured = measure(&study(None, Method::Sobol), store, broken).expect("measured");
             assert!(measured.failed.is_some_and(|command| command.starts_with("contend run ycsb")));
         });

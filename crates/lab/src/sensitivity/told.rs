@@ -103,7 +103,7 @@ impl Analysis {
             "workload": study.question.workload,
             "schemes": study.schemes,
             "method": study.question.method.name(),
-            "space": study.ground.space.json(),
+            "space": study.ground.space.result(),
             "settings": study.ground.fixed(),
             "points": measured.samples.len(),
             "different_points": self.points,

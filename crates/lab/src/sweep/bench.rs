@@ -1,18 +1,17 @@
 //! The bench: makes single runs and keeps their results. The caller decides how a run is made.
 
-use serde_json::{Value, json};
-
+use super::summary::named;
 use super::{Store, Unit};
 use crate::Refusal;
 
 /// The number of times that a run is made until it measures something.
 const EMPTY_MAX: u32 = 5;
 
-/// A function that makes a run. It gets the run and a line about it, and returns an object of
-/// [`json::run`](crate::json::run), or `None` if the run was interrupted.
-pub trait Run: FnMut(&Unit, &str) -> Result<Option<Value>, Refusal> {}
+/// A function that makes a run. It gets the run and a line about it, and returns the result, or `None` if the run was
+/// interrupted.
+pub trait Run: FnMut(&Unit, &str) -> Result<Option<results::Run>, Refusal> {}
 
-impl<R: FnMut(&Unit, &str) -> Result<Option<Value>, Refusal>> Run for R {}
+impl<R: FnMut(&Unit, &str) -> Result<Option<results::Run>, Refusal>> Run for R {}
 
 /// A bench: makes runs whose results are not in its store yet.
 #[derive(Debug)]
@@ -37,19 +36,19 @@ impl<'s, R: Run> Bench<'s, R> {
     ///
     /// # Errors
     /// Errors of the run; results that cannot be read or written.
-    pub fn result(&mut self, unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
+    pub fn result(&mut self, unit: &Unit, label: &str) -> Result<Option<results::Run>, Refusal> {
         match self.store.get(&unit.id)? {
-            Some(kept) => Ok(Some(kept.value)),
+            Some(kept) => Ok(Some(kept.run)),
             None => self.make(unit, label),
         }
     }
 
-    fn make(&mut self, unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
-        let Some(mut value) = self.unstarved(unit, label)? else { return Ok(None) };
-        self.describe(unit, &mut value);
-        self.store.put(unit, &value)?;
+    fn make(&mut self, unit: &Unit, label: &str) -> Result<Option<results::Run>, Refusal> {
+        let Some(mut run) = self.unstarved(unit, label)? else { return Ok(None) };
+        self.describe(unit, &mut run);
+        self.store.put(unit, &run)?;
         self.made += 1;
-        Ok(Some(value))
+        Ok(Some(run))
     }
 
     /// Returns the store of the results.
@@ -63,11 +62,11 @@ impl<'s, R: Run> Bench<'s, R> {
     }
 
     /// Makes a run. A run whose workers got no processor time in the measured time has no speed, and is made again.
-    fn measured(&mut self, unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
+    fn measured(&mut self, unit: &Unit, label: &str) -> Result<Option<results::Run>, Refusal> {
         for _ in 0..EMPTY_MAX {
-            let Some(value) = (self.run)(unit, label)? else { return Ok(None) };
-            if value["measured_s"] != 0.0 || value["check"]["verdict"] == "failed" {
-                return Ok(Some(value));
+            let Some(run) = (self.run)(unit, label)? else { return Ok(None) };
+            if run.throughput_txn_s.is_some() || run.measured_s > 0.0 || run.is_failed() {
+                return Ok(Some(run));
             }
         }
         Err(Refusal(format!(
@@ -78,17 +77,17 @@ impl<'s, R: Run> Bench<'s, R> {
     }
 
     /// Makes a run, and repeats it while it is starved. Returns the least starved run with the number of attempts.
-    fn unstarved(&mut self, unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
-        let share = |value: &Value| value["cpu_share"].as_f64().unwrap_or(0.0);
-        let mut best: Option<Value> = None;
+    fn unstarved(&mut self, unit: &Unit, label: &str) -> Result<Option<results::Run>, Refusal> {
+        let share = |run: &results::Run| run.cpu_share.unwrap_or(0.0);
+        let mut best: Option<results::Run> = None;
         for attempt in 1..=self.attempts_max {
-            let Some(value) = self.measured(unit, label)? else { return Ok(None) };
+            let Some(run) = self.measured(unit, label)? else { return Ok(None) };
             let mut better = match best {
-                Some(best) if share(&best) >= share(&value) => best,
-                _ => value,
+                Some(best) if share(&best) >= share(&run) => best,
+                _ => run,
             };
-            better["attempts"] = attempt.into();
-            let is_starved = better["starved"] == true;
+            better.attempts = Some(attempt.into());
+            let is_starved = better.is_starved;
             best = Some(better);
             if !is_starved {
                 break;
@@ -99,23 +98,25 @@ impl<'s, R: Run> Bench<'s, R> {
 
     /// Adds the id, the build, the command, the repetition and the point to a result, so that it can be understood and
     /// made again by itself.
-    fn describe(&self, unit: &Unit, value: &mut Value) {
-        let point = self.axes.iter().cloned().zip(unit.point.iter().map(|value| json!(value)));
-        value["id"] = unit.id.clone().into();
-        value["build"] = self.build.into();
-        value["command"] = unit.line().into();
-        value["repetition"] = unit.repetition.into();
-        value["point"] = point.collect();
+    fn describe(&self, unit: &Unit, run: &mut results::Run) {
+        run.id = Some(unit.id.clone());
+        run.build = Some(self.build.to_owned());
+        run.command = Some(unit.line());
+        run.repetition = Some(unit.repetition);
+        run.point = Some(named(self.axes, &unit.point));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use results::CheckVerdict;
+
     use super::*;
     use crate::Request;
 
-    fn result(cpu_share: f64) -> Value {
-        json!({ "kind": "run", "cpu_share": cpu_share, "starved": cpu_share < 0.95 })
+    fn result(cpu_share: f64) -> results::Run {
+        let is_starved = cpu_share < 0.95;
+        results::Run { cpu_share: Some(cpu_share), is_starved, measured_s: 0.5, ..results::Run::default() }
     }
 
     fn unit() -> Unit {
@@ -133,7 +134,7 @@ mod tests {
 
     /// Returns the result of a bench whose runs get these shares of processor time, and the number of runs that it
     /// made.
-    fn made(name: &str, shares: &[f64]) -> (Option<Value>, usize) {
+    fn made(name: &str, shares: &[f64]) -> (Option<results::Run>, usize) {
         let path = std::env::temp_dir().join(format!("contend-bench-{name}-{}", std::process::id()));
         let store = Store::open(&path).expect("writable");
         let (mut left, mut count) = (shares.iter(), 0);
@@ -153,9 +154,7 @@ mod tests {
 
     #[test]
     fn a_starved_run_is_made_again_and_the_least_starved_one_counts() {
-        let of = |name: &str, shares: &[f64]| {
-            made(name, shares).0.map(|value| (value["cpu_share"].as_f64(), value["attempts"].as_u64()))
-        };
+        let of = |name: &str, shares: &[f64]| made(name, shares).0.map(|run| (run.cpu_share, run.attempts));
         assert_eq!(of("first", &[0.99, 0.5]), Some((Some(0.99), Some(1))));
         assert_eq!(of("second", &[0.5, 0.96, 0.5]), Some((Some(0.96), Some(2))));
         assert_eq!(of("least", &[0.5, 0.7, 0.6, 0.99]), Some((Some(0.7), Some(3))), "three times at most");
@@ -166,29 +165,29 @@ mod tests {
     fn a_run_that_measured_nothing_is_made_again_unless_its_check_failed() {
         let path = std::env::temp_dir().join(format!("contend-bench-empty-{}", std::process::id()));
         let store = Store::open(&path).expect("writable");
-        let of = |seconds: &'static [f64], verdict: &'static str| {
+        let of = |seconds: &[f64], verdict: CheckVerdict| {
             let mut left = seconds.iter();
             let mut bench = Bench::new(&store, "a build", &[], 1, |_: &Unit, _: &str| {
-                let mut value = result(0.01);
-                value["measured_s"] = left.next().copied().into();
-                value["check"]["verdict"] = verdict.into();
-                Ok(Some(value))
+                let mut run =
+                    results::Run { measured_s: *left.next().expect("no more runs"), ..result(0.01) };
+                run.check.verdict = verdict;
+                Ok(Some(run))
             });
-            bench.unstarved(&unit(), "").map(|value| value.expect("made")["measured_s"].as_f64())
+            bench.unstarved(&unit(), "").map(|run| run.expect("made").measured_s)
         };
-        assert_eq!(of(&[0.0, 0.0, 0.5], "passed"), Ok(Some(0.5)));
-        assert_eq!(of(&[0.0, 0.5], "failed"), Ok(Some(0.0)), "a wrong scheme is told at once");
-        let refused = of(&[0.0; 5], "passed").expect_err("never measured");
+        assert_eq!(of(&[0.0, 0.0, 0.5], CheckVerdict::Passed), Ok(0.5));
+        assert_eq!(of(&[0.0, 0.5], CheckVerdict::Failed), Ok(0.0), "a wrong scheme is told at once");
+        let refused = of(&[0.0; 5], CheckVerdict::Passed).expect_err("never measured");
         assert!(refused.0.contains("--seconds"), "{refused}");
         std::fs::remove_dir_all(path).expect("its own directory");
     }
 
     #[test]
     fn a_result_says_what_it_is_of_and_is_made_once() {
-        let (value, count) = made("says", &[0.99, 0.99]);
-        let value = value.expect("made");
-        assert_eq!((count, &value["build"], &value["repetition"]), (1, &"a build".into(), &2.into()));
-        assert_eq!((&value["id"], &value["point"]["ycsb.theta"]), (&"an id".into(), &"0.5".into()));
-        assert!(value["command"].as_str().is_some_and(|command| command.starts_with("contend run ycsb")));
+        let (run, count) = made("says", &[0.99, 0.99]);
+        let run = run.expect("made");
+        assert_eq!((count, run.build.as_deref(), run.repetition), (1, Some("a build"), Some(2)));
+        assert_eq!((run.id.as_deref(), run.at("ycsb.theta")), (Some("an id"), Some(&"0.5".to_owned())));
+        assert!(run.command.is_some_and(|command| command.starts_with("contend run ycsb")));
     }
 }

@@ -84,8 +84,6 @@ impl<'s> Measuring<'s> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::registry::tests::catalogue;
     use crate::sweep::Recipe;
@@ -101,7 +99,7 @@ mod tests {
             let mut made = 0;
             let run = |_: &Unit, _: &str| {
                 made += 1;
-                Ok((made <= limit).then(|| json!({ "kind": "run", "starved": false })))
+                Ok((made <= limit).then(results::Run::default))
             };
             Measuring::new(sweep, &store).expect("readable").all(run).expect("written");
             store.all().expect("readable").len()
@@ -112,8 +110,8 @@ mod tests {
         assert_eq!(measure(&sweep, 9), 4, "only those that were left");
         let entry = &store.all().expect("readable")[0];
         assert_eq!(
-            (&entry.value["build"], &entry.value["id"]),
-            (&"a build".into(), &entry.id.clone().into())
+            (entry.run.build.as_deref(), entry.run.id.as_deref()),
+            (Some("a build"), Some(entry.id.as_str()))
         );
         std::fs::remove_dir_all(path).expect("its own directory");
     }

@@ -28,14 +28,14 @@ pub fn merge(into: &Store, from: &[Store]) -> Result<Merged, Refusal> {
     let mut merged = Merged::default();
     for store in from {
         for name in store.names()? {
-            let Some(Entry { id, value }) = store.named(&name)? else { continue };
-            let text = format!("{value}\n");
-            if into.keep(&id, &text)? {
+            let Some(Entry { id, run }) = store.named(&name)? else { continue };
+            // The text is taken as it is, with names that this version does not know.
+            if into.keep(&id, &store.text(&id)?)? {
                 merged.taken += 1;
                 continue;
             }
             merged.there += 1;
-            if into.get(&id)?.is_some_and(|kept| kept.value != value) {
+            if into.get(&id)?.is_some_and(|kept| kept.run != run) {
                 merged.differing.push(id);
             }
         }
@@ -53,7 +53,7 @@ fn refuse_foreign(from: &[Store]) -> Result<(), Refusal> {
         for name in store.names()? {
             let is_result = store
                 .named(&name)
-                .is_ok_and(|entry| entry.is_some_and(|Entry { id, value }| value["id"] == id));
+                .is_ok_and(|entry| entry.is_some_and(|Entry { id, run }| run.id == Some(id)));
             foreign.extend((!is_result).then(|| store.path().join("runs").join(name).display().to_string()));
         }
     }
@@ -114,12 +114,8 @@ mod tests {
         );
         let wanted = Merged { taken: 2, there: 2, differing: vec!["b".to_owned()] };
         assert_eq!(merge(&into, &[one, two]).expect("mergeable"), wanted);
-        let commits: Vec<u64> = into
-            .all()
-            .expect("readable")
-            .iter()
-            .filter_map(|entry| entry.value["commits"].as_u64())
-            .collect();
+        let commits: Vec<u64> =
+            into.all().expect("readable").iter().map(|entry| entry.run.counts.commits).collect();
         assert_eq!(commits, [1, 2, 4]);
         assert_eq!(into.recipes().expect("readable"), ["into", "one", "two"]);
         assert!(wanted.text().contains("2 results taken, 2 there already\nb: was made twice"));

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use results::{Line, Run, Unread};
 
 use super::host::tag;
 use super::{Sweep, Unit};
@@ -19,9 +19,8 @@ pub struct Store(PathBuf);
 pub struct Entry {
     /// The id of the result.
     pub id: String,
-    /// The result: an object of [`json::run`](crate::json::run), with the fields that the sweep adds, such as the id
-    /// and the point.
-    pub value: Value,
+    /// The result, with the fields that the sweep adds, such as the id and the point.
+    pub run: Run,
 }
 
 impl Store {
@@ -129,7 +128,7 @@ impl Store {
     /// # Errors
     /// A file that cannot be read, or that is no result.
     pub fn get(&self, id: &str) -> Result<Option<Entry>, Refusal> {
-        let path = self.runs().join(format!("{id}.json"));
+        let path = self.file(id);
         match fs::read_to_string(&path) {
             Ok(text) => entry(&path, id, &text).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -137,18 +136,32 @@ impl Store {
         }
     }
 
+    fn file(&self, id: &str) -> PathBuf {
+        self.runs().join(format!("{id}.json"))
+    }
+
+    /// Returns the text of the result with an id.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub(super) fn text(&self, id: &str) -> Result<String, Refusal> {
+        let path = self.file(id);
+        fs::read_to_string(&path)
+            .map_err(|error| Refusal(format!("`{}`: cannot be read ({error})", path.display())))
+    }
+
     /// Keeps the result of a unit.
     ///
     /// # Errors
     /// Errors of the system; no part of the file is left. An existing result with this id is no error, and stays.
-    pub fn put(&self, unit: &Unit, value: &Value) -> Result<(), Refusal> {
+    pub fn put(&self, unit: &Unit, run: &Run) -> Result<(), Refusal> {
         // If another process was faster, both results are valid.
-        self.keep(&unit.id, &format!("{value}\n")).map(drop)
+        self.keep(&unit.id, &format!("{run}\n")).map(drop)
     }
 
     /// Keeps the text of a result under its id, unless there is a result with this id. Returns whether there was none.
     pub(super) fn keep(&self, id: &str, text: &str) -> Result<bool, Refusal> {
-        let whole = self.runs().join(format!("{id}.json"));
+        let whole = self.file(id);
         match self.write(&whole, text).and_then(Partial::publish) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
             written => written.map(|()| true).map_err(|error| self.unwritten(&whole, &error)),
@@ -231,8 +244,9 @@ impl Store {
 }
 
 fn entry(path: &Path, id: &str, text: &str) -> Result<Entry, Refusal> {
-    match serde_json::from_str::<Value>(text) {
-        Ok(value) if value["kind"] == "run" => Ok(Entry { id: id.to_owned(), value }),
+    match results::parse(text) {
+        Ok(Some(Line::Run(run))) => Ok(Entry { id: id.to_owned(), run: *run }),
+        Err(unread @ Unread::Version(_)) => Err(Refusal(format!("`{}`: {unread}", path.display()))),
         _ => Err(Refusal(format!(
             "`{}`: is no result of a run: move it elsewhere, and its run is made again",
             path.display()
@@ -246,6 +260,7 @@ mod tests {
 
     use super::*;
     use crate::Request;
+    use crate::json::tests::given;
 
     fn folder(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("contend-store-{name}-{}", std::process::id()))
@@ -269,10 +284,10 @@ mod tests {
         let path = folder("ids");
         let store = Store::open(&path).expect("writable");
         assert!(store.get("a").expect("readable").is_none());
-        store.put(&unit("a"), &json!({ "kind": "run", "commits": 1 })).expect("written");
-        store.put(&unit("a"), &json!({ "kind": "run", "commits": 2 })).expect("the first stays");
-        store.put(&unit("b"), &json!({ "kind": "run", "commits": 3 })).expect("written");
-        assert_eq!(store.get("a").expect("readable").expect("there").value["commits"], 1);
+        store.put(&unit("a"), &given(json!({ "commits": 1 }))).expect("written");
+        store.put(&unit("a"), &given(json!({ "commits": 2 }))).expect("the first stays");
+        store.put(&unit("b"), &given(json!({ "commits": 3 }))).expect("written");
+        assert_eq!(store.get("a").expect("readable").expect("there").run.counts.commits, 1);
         let all = Store::existing(&path).expect("there").all().expect("readable");
         assert_eq!(all.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(fs::read_dir(path.join("runs")).expect("there").count(), 2, "nothing partial is left");
@@ -327,6 +342,12 @@ mod tests {
         fs::write(path.join("runs").join("a.json"), "{\"kind\": \"run\", \"comm").expect("written");
         assert!(store.get("a").expect_err("cut off").0.contains("move it elsewhere"));
         assert!(store.all().is_err());
+        fs::write(path.join("runs").join("a.json"), "{\"kind\": \"run\", \"schema\": 2}").expect("written");
+        let says = store.get("a").expect_err("of another version").0;
+        assert!(
+            says.contains("has version 2 of the schema of results, and this program reads version 1"),
+            "{says}"
+        );
         fs::remove_dir_all(&path).expect("its own directory");
         assert!(Store::existing(&path).expect_err("gone").0.contains("contend sweep"));
     }

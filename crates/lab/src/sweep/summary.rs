@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use results::{Against, Machine, Point, Run};
 use stats::{Comparison, Interval, Paired, Spread, Verdict};
 
 use super::{Entry, LeftOut, Store, Sweep};
-use crate::json::SCHEMA;
 use crate::speed::{self, Basis, Judged, Speed};
 use crate::{Refusal, Starvation};
 
@@ -29,7 +28,7 @@ pub struct Summary {
     /// The number of runs whose check failed: they are no results.
     pub failed: usize,
     /// The machines that the runs were made on, each once.
-    pub machines: Vec<Value>,
+    pub machines: Vec<Machine>,
     /// The starvation of the runs.
     pub starvation: Starvation,
 }
@@ -41,8 +40,8 @@ pub struct Line {
     pub point: Vec<String>,
     /// The scheme.
     pub scheme: String,
-    /// The runs by repetition, as objects of [`json::run`](crate::json::run), including runs that failed their check.
-    pub results: BTreeMap<u64, Value>,
+    /// The runs by repetition, including runs that failed their check.
+    pub results: BTreeMap<u64, Run>,
     /// Commits a second, by repetition. Repetitions without a result are left out.
     pub throughput_txn_s: BTreeMap<u64, f64>,
     /// The interval of the median of `throughput_txn_s`.
@@ -68,22 +67,22 @@ impl Line {
     pub(crate) fn new(
         point: Vec<String>,
         scheme: &str,
-        results: BTreeMap<u64, Value>,
+        results: BTreeMap<u64, Run>,
         first: Option<&BTreeMap<u64, Speed>>,
     ) -> Self {
         let throughput_txn_s = throughputs(&results);
         let speeds = speeds(&results);
         let judged = first.and_then(|first| compared(&speeds, first));
         let values: Vec<f64> = throughput_txn_s.values().copied().collect();
-        let median = |of: &dyn Fn(&Value) -> Option<f64>| {
+        let median = |of: &dyn Fn(&Run) -> Option<f64>| {
             Spread::of(results.values().filter_map(of)).map(|spread| spread.median)
         };
         Self {
             point,
             scheme: scheme.to_owned(),
             interval: Interval::of_median(&values, CONFIDENCE),
-            abort_rate: median(&|run| run["abort_rate"].as_f64()),
-            p99_us: median(&|run| run["latency_us"]["p99"].as_f64()),
+            abort_rate: median(&|run| run.abort_rate),
+            p99_us: median(&Run::p99_us),
             against_first: judged.as_ref().map(|judged| judged.comparison),
             basis: judged.as_ref().map(|judged| judged.basis),
             ratio_wall_time: judged.as_ref().map(|judged| judged.by_wall.ratio),
@@ -111,11 +110,11 @@ impl Summary {
     /// Files that cannot be read.
     pub fn new(sweep: &Sweep, store: &Store) -> Result<Self, Refusal> {
         let mut summary = Self::default();
-        let mut cells: BTreeMap<(&[String], &str), BTreeMap<u64, Value>> = BTreeMap::new();
+        let mut cells: BTreeMap<(&[String], &str), BTreeMap<u64, Run>> = BTreeMap::new();
         for unit in &sweep.units {
-            let Some(Entry { value, .. }) = store.get(&unit.id)? else { continue };
-            summary.count(&value);
-            cells.entry((&unit.point, unit.scheme)).or_default().insert(unit.repetition, value);
+            let Some(Entry { run, .. }) = store.get(&unit.id)? else { continue };
+            summary.count(&run);
+            cells.entry((&unit.point, unit.scheme)).or_default().insert(unit.repetition, run);
         }
         let planned: BTreeSet<(&[String], &str)> =
             sweep.units.iter().map(|unit| (unit.point.as_slice(), unit.scheme)).collect();
@@ -137,26 +136,16 @@ impl Summary {
         Ok(summary)
     }
 
-    fn count(&mut self, value: &Value) {
+    fn count(&mut self, run: &Run) {
         self.made += 1;
-        self.starvation.add(value);
-        self.starved += usize::from(value["starved"] == true);
-        self.failed += usize::from(value["check"]["verdict"] == "failed");
-        let machine = machine(value);
+        self.starvation.add(run);
+        self.starved += usize::from(run.is_starved);
+        self.failed += usize::from(run.is_failed());
+        let machine = run.machine.lasting();
         if !self.machines.contains(&machine) {
             self.machines.push(machine);
         }
     }
-}
-
-/// Returns the machine that a run was made on, without its load and its free memory, which differ from run to run on
-/// the same machine.
-pub(crate) fn machine(run: &Value) -> Value {
-    let mut machine = run["machine"].clone();
-    for name in ["load_average", "memory_available_bytes"] {
-        machine.as_object_mut().map(|machine| machine.remove(name));
-    }
-    machine
 }
 
 /// Returns the position of a point's values in the recipe, axis by axis.
@@ -166,13 +155,13 @@ fn place(sweep: &Sweep, point: &[String]) -> Vec<usize> {
 }
 
 /// Returns the commits a second of the runs that are results, by repetition.
-fn throughputs<'v>(runs: impl IntoIterator<Item = (&'v u64, &'v Value)>) -> BTreeMap<u64, f64> {
-    let of = |(repetition, run): (&u64, &Value)| Some((*repetition, run["throughput_txn_s"].as_f64()?));
+fn throughputs<'v>(runs: impl IntoIterator<Item = (&'v u64, &'v Run)>) -> BTreeMap<u64, f64> {
+    let of = |(repetition, run): (&u64, &Run)| Some((*repetition, run.throughput_txn_s?));
     runs.into_iter().filter_map(of).collect()
 }
 
 /// Returns the speeds of the runs that are results, by repetition.
-pub(crate) fn speeds<'v>(runs: impl IntoIterator<Item = (&'v u64, &'v Value)>) -> BTreeMap<u64, Speed> {
+pub(crate) fn speeds<'v>(runs: impl IntoIterator<Item = (&'v u64, &'v Run)>) -> BTreeMap<u64, Speed> {
     runs.into_iter().filter_map(|(repetition, run)| Some((*repetition, Speed::of(run)?))).collect()
 }
 
@@ -191,80 +180,67 @@ pub(crate) fn judged(comparison: &Comparison) -> Verdict {
     comparison.verdict(MARGIN, CONFIDENCE)
 }
 
-/// Returns a line of a sweep as JSON.
-pub fn json(sweep: &Sweep, line: &Line) -> Value {
-    json_of(&sweep.recipe.workload, &sweep.axes, sweep.schemes[0], line)
+/// Returns a line of a sweep as a result.
+pub fn point(sweep: &Sweep, line: &Line) -> Point {
+    point_of(&sweep.recipe.workload, &sweep.axes, sweep.schemes[0], line)
 }
 
-/// Returns a line as JSON, given the names of the axes and of the scheme that the line is compared with.
-pub(crate) fn json_of(workload: &str, axes: &[String], first: &str, line: &Line) -> Value {
-    let point: serde_json::Map<String, Value> =
-        axes.iter().zip(&line.point).map(|(name, value)| (name.clone(), value.as_str().into())).collect();
-    let interval = |interval: &Interval| {
-        let Interval { low, high, confidence } = interval;
-        json!({ "low": low, "high": high, "confidence": confidence })
-    };
-    let comparison = |comparison: &Comparison| {
-        json!({
-            "ratio": comparison.ratio,
-            "interval": interval(&comparison.interval),
-            "p_value": comparison.p_value,
-            "superiority": comparison.superiority,
-            "verdict": line.verdict().map(verdict_name),
-            "basis": line.basis.map(Basis::name),
-            "ratio_wall_time": line.ratio_wall_time,
-        })
+/// Returns a line as a result, given the names of the axes and of the scheme that the line is compared with.
+pub(crate) fn point_of(workload: &str, axes: &[String], first: &str, line: &Line) -> Point {
+    let against = |comparison: &Comparison| Against {
+        ratio: comparison.ratio,
+        interval: comparison.interval.into(),
+        p_value: comparison.p_value,
+        superiority: comparison.superiority,
+        verdict: line.verdict().map(results::Verdict::from),
+        basis: line.basis,
+        ratio_wall_time: line.ratio_wall_time,
     };
     let starved = Starvation::of(line.results.values()).types();
-    json!({
-        "schema": SCHEMA,
-        "kind": "point",
-        "workload": workload,
-        "point": point,
-        "scheme": line.scheme,
-        "first": first,
-        "results": line.throughput_txn_s.len(),
-        "throughput_txn_s": line.median(),
-        "interval": line.interval.as_ref().map(interval),
-        "abort_rate": line.abort_rate,
-        "p99_us": line.p99_us,
-        "starved_types": starved.iter().map(|of| of.name.as_str()).collect::<Vec<_>>(),
-        "against_first": line.against_first.as_ref().map(comparison),
-    })
+    Point {
+        workload: workload.to_owned(),
+        point: named(axes, &line.point),
+        scheme: line.scheme.clone(),
+        first: first.to_owned(),
+        results: line.throughput_txn_s.len() as u64,
+        throughput_txn_s: line.median(),
+        interval: line.interval.map(results::Interval::from),
+        abort_rate: line.abort_rate,
+        p99_us: line.p99_us,
+        starved_types: starved.into_iter().map(|of| of.name).collect(),
+        against_first: line.against_first.as_ref().map(against),
+        ..Point::default()
+    }
 }
 
-/// Returns the points that were left out as JSON: an object for each scheme and reason.
-pub fn left_out(sweep: &Sweep) -> Vec<Value> {
-    let object = |left_out: &LeftOut| {
-        let named = |point: &Vec<String>| {
-            sweep.axes.iter().zip(point).map(|(name, value)| (name.clone(), value.as_str().into())).collect()
-        };
-        let points: Vec<serde_json::Map<String, Value>> = left_out.points.iter().map(named).collect();
-        json!({
-            "schema": SCHEMA,
-            "kind": "left_out",
-            "workload": sweep.recipe.workload,
-            "scheme": left_out.scheme,
-            "points": points,
-            "why": left_out.why,
-        })
+/// Returns the points that were left out as results: an object for each scheme and reason.
+pub fn left_out(sweep: &Sweep) -> Vec<results::LeftOut> {
+    let object = |LeftOut { scheme, points, why }: &LeftOut| results::LeftOut {
+        workload: sweep.recipe.workload.clone(),
+        scheme: scheme.to_string(),
+        points: points.iter().map(|point| named(&sweep.axes, point)).collect(),
+        why: why.clone(),
+        ..results::LeftOut::default()
     };
     sweep.left_out.iter().map(object).collect()
 }
 
+/// Returns the values of a point by the names of the axes.
+pub(super) fn named(axes: &[String], point: &[String]) -> BTreeMap<String, String> {
+    axes.iter().cloned().zip(point.iter().cloned()).collect()
+}
+
 /// Returns the name of a verdict in results.
-pub(crate) const fn verdict_name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Faster => "faster",
-        Verdict::Slower => "slower",
-        Verdict::Same => "same",
-        Verdict::Unclear => "unclear",
-    }
+pub(crate) fn verdict_name(verdict: Verdict) -> &'static str {
+    results::Verdict::from(verdict).name()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::json::tests::given;
     use crate::registry::tests::catalogue;
     use crate::sweep::Recipe;
 
@@ -298,7 +274,7 @@ mod tests {
             if unit.repetition == 5 {
                 value["machine"]["cpu"] = "another cpu".into();
             }
-            store.put(unit, &value).expect("written");
+            store.put(unit, &given(value)).expect("written");
         }
         let summary = Summary::new(&sweep, &store).expect("readable");
         assert_eq!((summary.made, summary.starved, summary.failed, summary.machines.len()), (24, 4, 1, 2));
@@ -316,7 +292,7 @@ mod tests {
         let told = crate::sweep::results(&sweep, &summary);
         assert!(told.contains("2 MACHINES") && told.contains("CHECK FAILED in 1 run"), "{told}");
         assert!(told.contains("ratios of 2 lines are by processor time"), "{told}");
-        let object = json(&sweep, &summary.lines[1]);
+        let object: Value = json!(point(&sweep, &summary.lines[1]));
         assert_eq!(object["against_first"]["basis"], "processor_time");
         // Both schemes were starved alike in the first repetition.
         let by_wall = object["against_first"]["ratio_wall_time"].as_f64();

@@ -3,16 +3,17 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::tree::Rule;
 
 /// The features of a point, by name: words for choices, numbers for all others.
-pub(super) type Features = BTreeMap<String, Feature>;
+pub type Features = BTreeMap<String, Feature>;
 
 /// The value of a feature.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, JsonSchema, Serialize)]
 #[serde(untagged)]
-pub(super) enum Feature {
+pub enum Feature {
     /// A number.
     Number(f64),
     /// A word of a choice.
@@ -21,11 +22,11 @@ pub(super) enum Feature {
 
 /// A list of boxes of settings. A predicate holds at a point if any of its boxes does. Without a box, it never holds.
 /// It displays in words.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, JsonSchema, Serialize)]
 pub struct Predicate(pub Vec<Vec<Term>>);
 
 /// The condition of a box on one feature.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, JsonSchema, Serialize)]
 pub struct Term {
     /// The name of a setting, or of a quantity that is derived from several settings.
     pub feature: String,
@@ -42,7 +43,7 @@ pub struct Term {
 
 impl Predicate {
     /// Returns the boxes of a tree's rules. Two boxes that are halves of one box are joined.
-    pub(super) fn of_rules(rules: &[Rule]) -> Self {
+    pub fn of_rules(rules: &[Rule]) -> Self {
         let term = |condition: &stats::tree::Condition| {
             let (above, at_most) = condition.bounds();
             let words = condition.words();
@@ -60,7 +61,7 @@ impl Predicate {
 
     /// Returns whether the predicate holds at a point. A condition on a feature that the point does not have is not
     /// met.
-    pub(super) fn holds(&self, features: &Features) -> bool {
+    pub fn holds(&self, features: &Features) -> bool {
         self.0.iter().any(|terms| terms.iter().all(|term| term.holds(features)))
     }
 

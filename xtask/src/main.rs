@@ -132,7 +132,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "ci",
-        says: "check, loom, facade, outside, bench, isolation, a tenth of the mutants, settings: what .ci/run runs then",
+        says: "check, loom, facade, outside, bench, isolation, a tenth of the mutants, settings: what .ci/run runs",
         run: Alone(ci),
     },
     Command {

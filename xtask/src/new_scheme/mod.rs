@@ -66,7 +66,7 @@ struct Template {
 }
 
 const FORGETS_DELETES: (&str, &str) = ("forgets_deletes", "leaves a value in a record that is deleted");
-const WRITTEN_FIRST: &str = "read, write, insert, delete, read_gaps and precommit";
+const WRITTEN_FIRST: &str = "read, write, insert, delete, leaves and precommit";
 
 const LOCKING: Template = Template {
     variant: "Locking",

@@ -6,7 +6,7 @@ use sync::clock;
 use super::study::Study;
 use crate::Refusal;
 use crate::speed::Speed;
-use crate::sweep::{Bench, Run, Store, Unit};
+use crate::sweep::{Bench, Run, Store, Unit, nothing_measured};
 use crate::text::duration_s;
 
 /// Seconds that a run takes in addition to its warm-up and measured time: starting, and ending.
@@ -78,7 +78,7 @@ impl<'s, R: Run> Pairs<'s, R> {
         for at in if is_turned { [1, 0] } else { [0, 1] } {
             runs[at] = self.run(study, &units[at], what)?;
         }
-        let of = |run: &results::Run| Speed::of(run).ok_or_else(|| failed(run));
+        let of = |run: &results::Run| Speed::of(run).ok_or_else(|| Stop::Refused(nothing_measured(run)));
         Ok(Pair { speeds: (of(&runs[0])?, of(&runs[1])?), runs })
     }
 

@@ -6,7 +6,7 @@ use sync::clock;
 use super::{Method, Study};
 use crate::Refusal;
 use crate::speed::Speed;
-use crate::sweep::{Bench, Run, Store};
+use crate::sweep::{Bench, Run, Store, nothing_measured};
 use crate::text::duration_s;
 
 /// The maximum number of times that a run is made until its workers get the processor time that they ask for.
@@ -97,10 +97,11 @@ fn side_by_side<R: Run>(
             measured.is_interrupted = true;
             return Ok(None);
         };
-        let Some(speed) = Speed::of(&run) else {
+        if run.is_failed() {
             measured.failed = run.command;
             return Ok(None);
-        };
+        }
+        let speed = Speed::of(&run).ok_or_else(|| nothing_measured(&run))?;
         measured.starved += usize::from(run.is_starved);
         sample.speed_txn_s[scheme] = speed.in_ratios();
         sample.runs[scheme] = unit.id;
@@ -182,7 +183,13 @@ mod tests {
                 (measured.samples.len(), measured.is_interrupted, measured.trajectories),
                 (1, true, 0)
             );
-            let broken = |_: &Unit, _: &str| Ok(Some(results::Run::default()));
+            let mut run = results::Run::default();
+            let empty = |_: &Unit, _: &str| Ok(Some(results::Run::default()));
+            let refused =
+                measure(&study(None, Method::Morris), store, empty).expect_err("nothing was measured");
+            assert!(refused.0.contains("--seconds") && !refused.0.contains("check"), "{refused}");
+            run.check.verdict = results::CheckVerdict::Failed;
+            let broken = |_: &Unit, _: &str| Ok(Some(run.clone()));
             let measured = measure(&study(None, Method::Sobol), store, broken).expect("measured");
             assert!(measured.failed.is_some_and(|command| command.starts_with("contend run ycsb")));
         });

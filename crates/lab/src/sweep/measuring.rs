@@ -99,7 +99,8 @@ mod tests {
             let mut made = 0;
             let run = |_: &Unit, _: &str| {
                 made += 1;
-                Ok((made <= limit).then(results::Run::default))
+                Ok((made <= limit)
+                    .then(|| results::Run { throughput_txn_s: Some(1.0), ..results::Run::default() }))
             };
             Measuring::new(sweep, &store).expect("readable").all(run).expect("written");
             store.all().expect("readable").len()

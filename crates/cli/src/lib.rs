@@ -52,7 +52,9 @@ pub fn main_with(own: &[Listed]) -> ExitCode {
         out::complain(&format!("contend: {refusal}\n"));
         REFUSED
     });
-    ExitCode::from(code)
+    let Some(lost) = out.lost() else { return ExitCode::from(code) };
+    out::complain(&format!("contend: {lost}\n"));
+    ExitCode::from(REFUSED)
 }
 
 fn answer(catalogue: Catalogue, out: &mut Out) -> Result<u8, Refusal> {

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 
 use lab::{Partial, Refusal};
 
-/// Standard output. If its reader goes away, all further output is dropped, and nothing fails.
+/// Standard output. If its reader goes away, all further output is dropped, and nothing fails. If it cannot take the
+/// output, for example on a full disk, the command fails.
 #[derive(Debug, Default)]
 pub(crate) struct Out {
     is_closed: bool,
+    lost: Option<io::Error>,
 }
 
 impl Out {
@@ -17,10 +19,23 @@ impl Out {
     pub(crate) fn print(&mut self, text: &str) {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-        self.is_closed |= written.is_err();
+        if let Err(error) = written {
+            if error.kind() != ErrorKind::BrokenPipe && !self.is_closed {
+                self.lost = Some(error);
+            }
+            self.is_closed = true;
+        }
     }
 
-    /// Whether the reader of the output has gone away.
+    /// Returns a sentence about output that was lost although its reader has not gone away; `None` if there is none.
+    pub(crate) fn lost(&self) -> Option<String> {
+        let error = self.lost.as_ref()?;
+        Some(format!(
+            "results could not be written to standard output ({error}): make room, or give another file, and run it again"
+        ))
+    }
+
+    /// Whether nobody gets further output.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }

@@ -54,6 +54,18 @@ fn wrong_requests_are_refused_with_the_way_out() {
 }
 
 #[test]
+fn output_that_a_full_device_does_not_take_is_an_error() {
+    for line in ["list schemes", "run ycsb --set ycsb.records=100 --seconds 0.05 --warmup 0 --format json"] {
+        let full = std::fs::File::create("/dev/full").expect("Linux has it");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+        let ended = command.args(line.split_whitespace()).stdout(full).output().expect("the binary starts");
+        let complaint = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "`{line}`: {complaint}");
+        assert!(complaint.contains("make room"), "{complaint}");
+    }
+}
+
+#[test]
 fn wrong_traffic_is_refused_with_the_way_out() {
     assert_refused("run ycsb --rate 100", "--arrivals poisson");
     assert_refused("run ycsb --arrivals poisson", "--rate 10000");

@@ -50,17 +50,31 @@ fn hold(contend: &Path, times: u64, is_due: impl Fn(usize) -> bool) -> Checked {
     let due = variants.enumerate().filter(|(nth, _)| is_due(*nth)).map(|(_, of)| (of, SHARE_OF_VARIANTS));
     for (subject, share) in [(Vec::new(), 1)].into_iter().chain(due) {
         let mut command = Command::new(contend);
-        command.arg("check").args(subject).args(["--format", "json"]);
+        command.arg("check").args(&subject).args(["--format", "json"]);
         command.args(["--schedules", &(times * SCHEDULES / share).to_string()]);
         command.args(["--transactions", &(times * TRANSACTIONS / share).to_string()]);
         let ended = command.output().map_err(|error| format!("cannot run {}: {error}", contend.display()))?;
         let lines = String::from_utf8_lossy(&ended.stdout);
         report(&lines)?;
-        if !ended.status.success() {
+        if !ended.status.success() && !is_a_known_livelock(&subject, &lines) {
             return Err(format!("a scheme breaks its promise:\n{lines}"));
         }
     }
     Ok(())
+}
+
+/// Whether the only violations are livelocks of attempts that read before they write. Two of them share a lock, and
+/// under schemes that abort at a conflict neither gets it for itself alone. Trials have none of the pauses and turns
+/// with which runs end this, so a schedule that favours nobody goes on for ever.
+fn is_a_known_livelock(subject: &[String], lines: &str) -> bool {
+    let reads_first = subject.iter().any(|word| word == "run.read_for_update=off");
+    let is_livelock =
+        |violation: &Value| violation["what"].as_str().is_some_and(|what| what.starts_with("livelock"));
+    let all_are = |line: &str| {
+        let seen: Value = serde_json::from_str(line).unwrap_or_default();
+        seen["violations"].as_array().is_some_and(|all| !all.is_empty() && all.iter().all(is_livelock))
+    };
+    reads_first && lines.lines().all(all_are)
 }
 
 /// Returns a list of the catalogue.
@@ -176,4 +190,23 @@ fn catch(contend: &Path, plant: &Value) -> Result<Option<String>, String> {
         let what = what.lines().next().unwrap_or_default();
         format!("{schedules:>8} schedules {seconds:>6.2} s  {what}")
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_livelocks_of_attempts_that_read_first_are_known() {
+        let subject = |set: &str| ["no_wait", "--set", set].map(str::to_owned).to_vec();
+        let line = |what: &[&str]| {
+            let all: Vec<Value> = what.iter().map(|what| serde_json::json!({ "what": what })).collect();
+            serde_json::json!({ "violations": all }).to_string()
+        };
+        let hints = subject("run.read_for_update=off");
+        assert!(is_a_known_livelock(&hints, &line(&["livelock: 6040 attempts"])));
+        assert!(!is_a_known_livelock(&hints, &line(&["livelock: 6040 attempts", "lost update"])));
+        assert!(!is_a_known_livelock(&hints, &line(&[])) && !is_a_known_livelock(&hints, "no JSON"));
+        assert!(!is_a_known_livelock(&subject("no_wait.spin=0"), &line(&["livelock: 6040 attempts"])));
+    }
 }

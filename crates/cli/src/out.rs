@@ -31,7 +31,8 @@ impl Out {
     pub(crate) fn lost(&self) -> Option<String> {
         let error = self.lost.as_ref()?;
         Some(format!(
-            "results could not be written to standard output ({error}): make room, or give another file, and run it again"
+            "results could not be written to standard output ({error}): make room, or give another file, and run it \
+             again"
         ))
     }
 

@@ -4,7 +4,7 @@
 //! needs, and the result that would refute it. An experiment that this version can run names recipes
 //! (`experiments/*.toml`), and says what the claim means for their results in [`Relation`]s, which a program can
 //! decide. Each relation names the [`Clause`] of the claim that it tests, or says that it is ours. A [`Finding`] is the
-//! result of an experiment: the claim beside our figures, and a [`Verdict`], which takes account of what was not
+//! result of an experiment: the claim beside our figures, and a [`ClaimVerdict`], which takes account of what was not
 //! tested.
 
 mod capability;

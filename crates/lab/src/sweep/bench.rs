@@ -10,8 +10,8 @@ const EMPTY_MAX: u32 = 5;
 /// Returns the refusal of a study with a run that measured nothing.
 pub(crate) fn nothing_measured(run: &results::Run) -> Refusal {
     Refusal(format!(
-        "no worker ran in the measured time of `{}`, {EMPTY_MAX} times: something else uses the cores; measure for longer \
-         with --seconds",
+        "no worker ran in the measured time of `{}`, {EMPTY_MAX} times: something else uses the cores; measure for \
+         longer with --seconds",
         run.command.as_deref().unwrap_or("a run")
     ))
 }

@@ -69,7 +69,7 @@ impl<'db, S: Tids> TidSets<'db, S> {
         self.leaves.clear();
     }
 
-    /// See [`Scheme::read`](engine::Scheme::read). `first` is called before the attempt looks at a record that it does
+    /// See [`Scheme::read`]. `first` is called before the attempt looks at a record that it does
     /// not write.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl<'db, S: Tids> TidSets<'db, S> {
         Ok((word & NO_VALUE == 0).then_some(copy))
     }
 
-    /// See [`Scheme::write`](engine::Scheme::write). `first` is called before the attempt reads a record that it does
+    /// See [`Scheme::write`]. `first` is called before the attempt reads a record that it does
     /// not write yet.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl<'db, S: Tids> TidSets<'db, S> {
         Ok(self.writes.push_written(record, value, how, Expected { word, is_blind: how != Write::Modify }))
     }
 
-    /// See [`Scheme::insert`](engine::Scheme::insert).
+    /// See [`Scheme::insert`].
     ///
     /// # Errors
     /// When the record is retired.
@@ -123,7 +123,7 @@ impl<'db, S: Tids> TidSets<'db, S> {
         Ok(self.writes.push(record, Some(value), Expected { word, is_blind: false }))
     }
 
-    /// See [`Scheme::delete`](engine::Scheme::delete).
+    /// See [`Scheme::delete`].
     ///
     /// # Errors
     /// When the record is retired.
@@ -163,7 +163,7 @@ impl<'db, S: Tids> TidSets<'db, S> {
         self.tid = above.max(epoch << EPOCH_SHIFT);
     }
 
-    /// See [`Scheme::latest`](engine::Scheme::latest).
+    /// See [`Scheme::latest`].
     pub fn latest(&mut self, record: RecordRef<'db, S>) -> Option<&[u64]> {
         let copy = self.copy.room(record.width());
         let word = copy_stable(record, Some(copy)).ok()?;

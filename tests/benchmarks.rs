@@ -2,8 +2,10 @@
 //! each request ends once, and one transaction that is not accounted for is detected.
 
 use engine::driver::{self, Control, Job, Limit, Retry};
-use engine::setting::Values;
-use engine::{Admits, ClientId, Database, Drive, Env, Schema, Scheme, Share, Ticket, Violation, Workload};
+use engine::setting::{Settings, Values};
+use engine::{
+    Admits, ClientId, Database, Drive, Env, Facts, Schema, Scheme, Share, Ticket, Violation, Workload,
+};
 use runs::{CheckVerdict, Layout, Measured, Monitor, Spec, WORKLOADS};
 use schemes::catalogue;
 use schemes::multiversion::mvto::Mvto;
@@ -116,8 +118,8 @@ type Checked = Result<(), Violation>;
 impl Unheard {
     fn check<S: Scheme, W: Workload>(&self) -> (Checked, Checked) {
         let given = owned(self.0);
-        let values = Values::new(S::SETTINGS.iter().chain(W::SETTINGS), &given).expect("in range");
-        let job = job(1, S::facts(&values).clients(1), 20, Retry::Same);
+        let values = Values::new(S::Settings::ALL.iter().chain(W::SETTINGS), &given).expect("in range");
+        let job = job(1, Facts::under::<S>(&values).clients(1), 20, Retry::Same);
         let drive = Drive { workers: 1, clients: job.clients as u32, seed: job.seed };
         let mut schema = Schema::new();
         let workload = W::declare(&values, drive, &mut schema).expect("settings agree");

@@ -4,10 +4,10 @@
 use std::ops::{Bound, ControlFlow};
 
 use engine::driver::{self, Control, Job, Limit};
-use engine::setting::Values;
+use engine::setting::{Settings, Values};
 use engine::{
-    Abort, AnyKey, Database, Direction, Drive, Env, Homes, Lookup, RawSession, Schema, Scheme, Share, Ticket,
-    Which, Workload,
+    Abort, AnyKey, Database, Direction, Drive, Env, Facts, Homes, Lookup, RawSession, Schema, Scheme, Share,
+    Ticket, Which, Workload,
 };
 use schemes::batched::aria::Aria;
 use schemes::deterministic::bohm::Bohm;
@@ -37,8 +37,8 @@ type Trace = (Vec<[u64; 3]>, Vec<(u64, u64)>);
 
 fn outcome<S: Scheme, W: Workload>(given: Given, workers: usize) -> Trace {
     let given: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    let values = Values::new(S::SETTINGS.iter().chain(W::SETTINGS), &given).expect("legal settings");
-    let clients = S::facts(&values).clients(48);
+    let values = Values::new(S::Settings::ALL.iter().chain(W::SETTINGS), &given).expect("legal settings");
+    let clients = Facts::under::<S>(&values).clients(48);
     let drive = Drive { workers: 1, clients: clients as u32, seed: 1 };
     let mut schema = Schema::new();
     schema.lay_out(Layout { is_ordered_only: true, ..Layout::default() });

@@ -10,9 +10,9 @@ use std::{env, fs, process};
 use durability::disk::{Directory, Power, SimulatedDisk};
 use durability::{Layouts, Log, LogSink, Options, Order, Store};
 use engine::driver::{self, Control, Job, Limit};
-use engine::setting::{Setting, Values};
+use engine::setting::{Setting, Settings, Values};
 use engine::{
-    Abort, Admits, AnyKey, Database, Drive, Env, Homes, Layout, Lookup, Observe, Row, Schema, Scheme,
+    Abort, Admits, AnyKey, Database, Drive, Env, Facts, Homes, Layout, Lookup, Observe, Row, Schema, Scheme,
     Session, Share, Table, TableId, Ticket, Transaction, WordLoader, Workload,
 };
 use runs::{CheckVerdict, Durability, Held, Logging, Monitor, Progress, Spec};
@@ -201,14 +201,14 @@ impl Observe for Assured {
 
 /// Returns the shortest latency of a commit.
 fn shortest_ns<S: Scheme>() -> u64 {
-    let clients = S::facts(&values(S::SETTINGS, &[])).clients(4);
+    let clients = Facts::under::<S>(&values(S::Settings::ALL, &[])).clients(4);
     let drive = Drive { workers: 2, clients: clients as u32, seed: 1 };
     let mut schema = Schema::new();
     // So few accounts that some transactions of a batch fall back.
     let settings = values(SmallBank::SETTINGS, &[("smallbank.accounts", "4")]);
     let bank = SmallBank::declare(&settings, drive, &mut schema).expect("no contradiction");
     let env = Env { slots: clients + 8, workers: 2 };
-    let db = Database::<S>::new(&schema, &values(S::SETTINGS, &[]), env).expect("no contradiction");
+    let db = Database::<S>::new(&schema, &values(S::Settings::ALL, &[]), env).expect("no contradiction");
     db.load(&bank, 1);
     let job = Job { latencies: true, ..Job::new(2, clients, Limit::Requests(3), 1) };
     let outcome = driver::observe(&db, &bank, &job, &Control::new(2), &Assured);
@@ -340,7 +340,8 @@ impl Visit for Crashes {
         let mut schema = Schema::new();
         let chains = Chains::declare(&mut schema);
         let env = Env { slots: 8, workers };
-        let make = || Database::<S>::new(&schema, &values(S::SETTINGS, &[]), env).expect("no contradiction");
+        let make =
+            || Database::<S>::new(&schema, &values(S::Settings::ALL, &[]), env).expect("no contradiction");
         let (db, disk) = (make(), SimulatedDisk::new(rng.next_u64()));
         let order = if clock::ticks_are_shared() { Order::Ticks } else { Order::Counter };
         let running = open(&disk, 2, &db, order).start().expect("the disk works").spawn();

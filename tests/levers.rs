@@ -1,7 +1,7 @@
 //! Read-for-update hints, schedule by schedule: without hints, two updates of one record prevent each other from
 //! upgrading the lock that both share.
 
-use engine_sim::setting::Values;
+use engine_sim::setting::{Settings, Values};
 use engine_sim::{Database, Env, Homes, Lookup, Row, Schema, Scheme, Table, Ticket, Transaction};
 use schemes_sim::locking::no_wait::NoWait;
 use sim::Search;
@@ -22,7 +22,7 @@ fn aborts(reads_first: bool) -> usize {
     let mut schema = Schema::new();
     let table: Table<Counter> = schema.table("counters", Lookup::Point, 1).group();
     let at_once = [("no_wait.spin".to_owned(), "0".to_owned())];
-    let values = Values::new(NoWait::SETTINGS, &at_once).expect("legal settings");
+    let values = Values::new(<NoWait as Scheme>::Settings::ALL, &at_once).expect("legal settings");
     let db = Database::<NoWait>::new(&schema, &values, Env { slots: 2, workers: 2 }).expect("legal settings");
     let ticket = || Ticket::new(1, Homes::new());
     assert_eq!(db.session().attempt(&ticket(), |txn| txn.insert(table, 0, &Counter(0))), Ok(true));

@@ -13,7 +13,7 @@ mod common;
 use common::movers::{self, Movers};
 use common::{drain, secondary_entries};
 use engine::driver::{self, Control, Job, Limit};
-use engine::setting::Values;
+use engine::setting::{Settings, Values};
 use engine::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
 use schemes::catalogue::{self, Visit};
 use sim::Explorer;
@@ -31,7 +31,7 @@ impl Visit for Explore {
         let Self(seed) = self;
         let workers = if S::INFO.workers == Admits::One { 1 } else { 2 };
         let job = Job::new(workers, workers, Limit::Requests(REQUESTS), 1 + seed / 8);
-        let values = Values::new(S::SETTINGS, &[]).expect("legal settings");
+        let values = Values::new(S::Settings::ALL, &[]).expect("legal settings");
         Explorer::new(seed).run(|| {
             let mut schema = Schema::new();
             let drive = Drive { workers: workers as u32, clients: workers as u32, seed: 1 };

@@ -3,7 +3,7 @@
 
 use core::ops::ControlFlow;
 
-use engine_sim::setting::Values;
+use engine_sim::setting::{Settings, Values};
 use engine_sim::{
     Abort, Database, Direction, Env, Homes, Lookup, Row, Schema, Scheme, Table, Ticket, Transaction, slot_rng,
 };
@@ -74,7 +74,7 @@ fn audited(seed: u64) -> usize {
     let mut schema = Schema::new();
     let table = schema.table("amounts", Lookup::Ordered, 0).group::<Amount>();
     let given = SNAPSHOTS.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let values = Values::new(Silo::SETTINGS, &given).expect("legal settings");
+    let values = Values::new(<Silo as Scheme>::Settings::ALL, &given).expect("legal settings");
     let db = Database::<Silo>::new(&schema, &values, Env { slots: 4, workers: 4 }).expect("legal settings");
     let insert = |txn: &mut engine_sim::Attempt<'_, '_, Silo>| {
         (0..ROWS).try_for_each(|key| txn.insert(table, key, &Amount([AMOUNT; 2])).map(drop))

@@ -4,7 +4,7 @@
 use engine_sim::driver::{
     self, Arrivals, Control, Driver, Job, Limit, Mode, Open, Process, RunOutcome, Traffic,
 };
-use engine_sim::setting::Values;
+use engine_sim::setting::{Settings, Values};
 use engine_sim::{ClientId, Database, Drive, Env, Schema, Scheme, Share, Workload};
 use schemes_sim::batched::aria::Aria;
 use schemes_sim::catalogue::{self, Visit};
@@ -40,7 +40,7 @@ type Counted = RunOutcome<<Tpcc as Workload>::Ledger>;
 fn run<S: Scheme>(given: &[(&str, &str)], job: &Job) -> Counted {
     let given: Vec<_> =
         SMALL.iter().chain(given).map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    let values = Values::new(S::SETTINGS.iter().chain(Tpcc::SETTINGS), &given).expect("legal settings");
+    let values = Values::new(S::Settings::ALL.iter().chain(Tpcc::SETTINGS), &given).expect("legal settings");
     Explorer::new(1)
         .steps_max(100_000_000)
         .run(|| {

@@ -9,8 +9,8 @@ use std::marker::PhantomData;
 use std::process::ExitCode;
 
 use engine::driver::{self, Control, Job, Limit};
-use engine::setting::Values;
-use engine::{Admits, Database, Drive, Env, Forecast, Records, Schema, Scheme, Workload};
+use engine::setting::{Settings, Values};
+use engine::{Admits, Database, Drive, Env, Facts, Forecast, Records, Schema, Scheme, Workload};
 use schemes::catalogue::{self, Visit};
 use workloads::mix::Mix;
 use workloads::tpcc::Tpcc;
@@ -64,8 +64,8 @@ impl<W: Workload> Visit for Cost<W> {
 
 /// Returns the microseconds of processor time that a transaction takes.
 fn us<S: Scheme, W: Workload>(is_recorded: bool) -> f64 {
-    let values = Values::new(S::SETTINGS.iter().chain(W::SETTINGS), &[]).expect("the standard settings");
-    let clients = S::facts(&values).clients(1);
+    let values = Values::new(S::Settings::ALL.iter().chain(W::SETTINGS), &[]).expect("the standard settings");
+    let clients = Facts::under::<S>(&values).clients(1);
     let mut schema = Schema::new();
     if is_recorded {
         schema.mark_values();

@@ -5,7 +5,7 @@
 use core::marker::PhantomData;
 
 use engine_sim::driver::{self, Control, Job, Limit};
-use engine_sim::setting::Values;
+use engine_sim::setting::{Settings, Values};
 use engine_sim::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
 use schemes_sim::catalogue::{self, Visit};
 use sim::{Explorer, Trace};
@@ -92,7 +92,7 @@ impl<W: Workload> Visit for Explore<W> {
         let Self(seed, given, _) = self;
         let workers = if S::INFO.workers == Admits::One { 1 } else { 2 };
         let given: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let known = S::SETTINGS.iter().chain(W::SETTINGS);
+        let known = S::Settings::ALL.iter().chain(W::SETTINGS);
         let values = Values::new(known, &given).expect("legal settings");
         let job = Job { turn_after: 2, ..Job::new(workers, workers, Limit::Requests(10), seed) };
         let ((commits, aborts), trace) = Explorer::new(seed).run(|| {

@@ -3,7 +3,7 @@
 
 use core::ops::ControlFlow;
 
-use engine_sim::setting::Values;
+use engine_sim::setting::{Settings, Values};
 use engine_sim::{
     Abort, Attempt, Database, Direction, Env, Homes, Lookup, Row, Schema, Scheme, Table, Ticket, Transaction,
 };
@@ -48,7 +48,12 @@ impl Small {
         let mut schema = Schema::new();
         let points = schema.table("points", Lookup::Point, 2).group();
         let ordered = schema.table("ordered", Lookup::Ordered, 2).group();
-        Self { schema, values: Values::new(S::SETTINGS, &[]).expect("defaults are legal"), points, ordered }
+        Self {
+            schema,
+            values: Values::new(S::Settings::ALL, &[]).expect("defaults are legal"),
+            points,
+            ordered,
+        }
     }
 
     /// Creates a database and runs a transaction on each worker. Returns `true` if the result is possible in a

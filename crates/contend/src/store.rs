@@ -4,10 +4,10 @@
 use core::marker::PhantomData;
 
 use durability::{Layouts, Log, LogSink};
-use engine::setting::{Values, nearest};
+use engine::setting::{Settings, Values, nearest};
 use engine::{
-    AnyKey, Database, Env, Family, Info, Isolation, MakeError, RawError, RawSession, RawTxn, Schema, Scheme,
-    Session, Sink, TableId, Ticket, Views,
+    AnyKey, Database, Env, Facts, Family, Info, Isolation, MakeError, RawError, RawSession, RawTxn, Schema,
+    Scheme, Session, Sink, TableId, Ticket, Views,
 };
 use schemes::catalogue::{self, Visit};
 use storage::{NoMemory, Tables};
@@ -217,8 +217,8 @@ impl Visit for Open<'_> {
         }
         let Self { options, schema } = self;
         let refused = |error: engine::setting::SettingError| OpenError::Setting(error.0);
-        let values = Values::new(S::SETTINGS, &options.settings).map_err(refused)?;
-        let confirms = confirms(S::INFO.name, S::facts(&values).views, options.consistent_reads)?;
+        let values = Values::new(S::Settings::ALL, &options.settings).map_err(refused)?;
+        let confirms = confirms(S::INFO.name, Facts::under::<S>(&values).views, options.consistent_reads)?;
         let env = Env { slots: options.sessions, workers: options.sessions };
         let first = Tables::<S>::first_memory(schema);
         limits::check_memory(first, options.memory_bytes, MemoryLeft::of_this_process)?;
@@ -232,7 +232,7 @@ impl Visit for Open<'_> {
         Ok(Opened {
             store: Arc::new(db),
             scheme: S::INFO.name,
-            isolation: S::facts(&values).isolation,
+            isolation: Facts::under::<S>(&values).isolation,
             confirms,
         })
     }

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use durability::disk::{Directory, RealDirectory};
 use durability::{Found, Layouts, Log, LogSink, LoggedLoader, Options, Restored, Store, Ticket as Due};
-use engine::setting::Values;
+use engine::setting::{Settings, Values};
 use engine::{
     AnyKey, ClientId, Database, Drive, Env, Forecast, Groups, Homes, Loader, Lookup, Row, Schema, Scheme,
     Share, Sink, TableId, Ticket, Workload,
@@ -205,8 +205,8 @@ impl Ran {
 
 fn run(asked: &Asked, mode: Mode) -> Ran {
     let requests = asked.number("requests", 300_000);
-    let values =
-        Values::new(Silo::SETTINGS.iter().chain(Tpcc::SETTINGS), &[]).expect("the standard settings");
+    let values = Values::new(<Silo as Scheme>::Settings::ALL.iter().chain(Tpcc::SETTINGS), &[])
+        .expect("the standard settings");
     let mut schema = Schema::new();
     let drive = Drive { workers: 1, clients: 1, seed: 1 };
     let tpcc = Tpcc::declare(&values, drive, &mut schema).expect("the standard settings");
@@ -340,7 +340,7 @@ fn recover(asked: &Asked) {
     let mut schema = Schema::new();
     let lookup = if asked.number("ordered", 0) == 1 { Lookup::Ordered } else { Lookup::Point };
     let _ = schema.table::<u64>("rows", lookup, rows as usize).group::<Wide>();
-    let values = Values::new(Silo::SETTINGS, &[]).expect("the standard settings");
+    let values = Values::new(<Silo as Scheme>::Settings::ALL, &[]).expect("the standard settings");
     let make =
         || Database::<Silo>::new(&schema, &values, Env { slots: 4, workers }).expect("the standard settings");
     let layouts = Layouts::of(make().tables());

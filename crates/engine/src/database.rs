@@ -12,7 +12,7 @@ use sync::workers;
 
 use crate::leftovers::Leftovers;
 use crate::moves::Moves;
-use crate::setting::{SettingError, Values};
+use crate::setting::{SettingError, Settings, Values};
 use crate::typed::{RowLoader, TypedLoader, TypedView};
 use crate::{Env, Facts, Observer, Quiesced, Scheme, Session, Share, Sink, Workload};
 
@@ -54,9 +54,10 @@ impl<S: Scheme> Database<S> {
     pub fn try_new(schema: &Schema, values: &Values, env: Env) -> Result<Self, MakeError> {
         // A reader of the quiesced database looks at a few rows at a time, perhaps on every core.
         let slots = env.slots.max(View::<S>::NESTED * workers::cores());
-        let scheme = S::new(values, Env { slots, ..env }).map_err(MakeError::Setting)?;
+        let settings = S::Settings::of(values);
+        let scheme = S::new(&settings, Env { slots, ..env }).map_err(MakeError::Setting)?;
         let mut schema = schema.clone();
-        let facts = S::facts(values);
+        let facts = S::facts(&settings);
         if facts.has_versions_apart {
             schema.lay_out(Layout { has_versions_apart: true, ..schema.layout() });
         }

@@ -4,7 +4,7 @@
 
 use sync::plant::Plant;
 
-use crate::setting::Setting;
+use crate::setting::{Setting, Settings};
 use crate::{Info, Scheme};
 
 /// Values of settings, of a scheme or of the engine, that differ from the standard ones.
@@ -36,7 +36,7 @@ impl Entry {
     pub const fn of<S: Scheme>() -> Self {
         Self {
             info: S::INFO,
-            settings: S::SETTINGS,
+            settings: S::Settings::ALL,
             upgrades: S::UPGRADES,
             variants: &[],
             toggles: &[],

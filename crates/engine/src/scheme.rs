@@ -6,7 +6,7 @@ use stdx::Rng;
 use storage::{LeafRef, RecordRef, Shape, Slot};
 
 use crate::driver::Driver;
-use crate::setting::{Setting, SettingError, Values};
+use crate::setting::{SettingError, Settings, Values};
 use crate::{Abort, Homes, LeafSet, NoOwnWrites, Observer, OwnWrites, Sink};
 
 /// Static facts about a scheme, known without an instance.
@@ -151,6 +151,11 @@ impl Facts {
             keeps_versions: false,
             has_versions_apart: false,
         }
+    }
+
+    /// Returns the facts of a scheme under its settings among these values.
+    pub fn under<S: Scheme>(values: &Values) -> Self {
+        S::facts(&S::Settings::of(values))
     }
 
     /// Returns the number of clients of a run for which `asked` were asked.
@@ -304,8 +309,6 @@ pub enum Retire {
 pub trait Scheme: Shape {
     /// Static facts about the scheme, known without an instance.
     const INFO: Info;
-    /// The scheme's settings. The scheme's name is the prefix of all their names.
-    const SETTINGS: &'static [Setting];
     /// Whether the scheme adds amounts to records when it installs, so that attempts which add to the same record do
     /// not conflict. [`Write::Delta`] then reads only whether the record has a value, and lends words in which the
     /// amounts of the attempt are summed up. Once the attempt reads the record or changes its value, it has read the
@@ -321,6 +324,8 @@ pub trait Scheme: Shape {
     /// Whether the order of the scheme's stamps is a serial order that explains all commits. The only conflicts between
     /// commits with the same stamp are reads by one of what the other wrote.
     const SERIAL_STAMPS: bool = false;
+    /// The scheme's settings: a struct that [`settings!`](crate::settings) declares, or `()`.
+    type Settings: Settings;
     /// The driver: the way in which transactions reach the workers.
     type Driver: Driver<Self>;
     /// The private state of an attempt: made once per slot, and reused by one attempt after the other.
@@ -332,10 +337,10 @@ pub trait Scheme: Shape {
     ///
     /// # Errors
     /// Returns an error for settings that contradict each other.
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError>;
+    fn new(settings: &Self::Settings, env: Env) -> Result<Self, SettingError>;
 
     /// The facts about the scheme that depend on its settings.
-    fn facts(_values: &Values) -> Facts {
+    fn facts(_settings: &Self::Settings) -> Facts {
         Facts::of(&Self::INFO)
     }
 

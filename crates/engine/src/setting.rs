@@ -137,6 +137,156 @@ impl Values {
     }
 }
 
+/// The settings of a scheme with their values: a struct that [`settings!`](crate::settings) declares, or `()` for a
+/// scheme without settings.
+pub trait Settings: Sized {
+    /// The declarations of the settings.
+    const ALL: &'static [Setting];
+
+    /// Takes the settings out of these values.
+    ///
+    /// # Panics
+    /// When one of the settings is not among those that the values were made for: a wrong program.
+    fn of(values: &Values) -> Self;
+}
+
+impl Settings for () {
+    const ALL: &'static [Setting] = &[];
+
+    fn of(_: &Values) {}
+}
+
+/// The type of a setting's value in code.
+pub trait Value: Sized {
+    /// The range of a setting that declares none.
+    const RANGE: Range;
+
+    /// Returns the value that a text means, which the setting's range admits.
+    ///
+    /// # Panics
+    /// When the range of the setting admits a text that is no value of the type: a wrong declaration.
+    fn of(text: &str) -> Self;
+}
+
+macro_rules! parsed_values {
+    ($($Type:ty: $range:expr),+) => {
+        $(impl Value for $Type {
+            const RANGE: Range = $range;
+
+            fn of(text: &str) -> Self {
+                text.parse().unwrap_or_else(|_| panic!("the range admits `{text}`, the type does not"))
+            }
+        })+
+    };
+}
+
+parsed_values!(
+    u32: Range::Int(0, u32::MAX as u64),
+    u64: Range::Int(0, u64::MAX),
+    usize: Range::Int(0, usize::MAX as u64),
+    f64: Range::Real(f64::MIN, f64::MAX)
+);
+
+impl Value for bool {
+    const RANGE: Range = Range::Choice(&["off", "on"]);
+
+    fn of(text: &str) -> Self {
+        matches!(text, "on" | "true")
+    }
+}
+
+/// Declares the settings of a scheme as a struct that implements [`Settings`]. The name of a setting is the name of the
+/// scheme, a point, and the name of the field; the field's documentation is the sentence that users read. `range` may
+/// be left out where the type's own range is meant, and `unit` where there is none. A setting that several schemes
+/// share is declared by a function of its name.
+#[macro_export]
+macro_rules! settings {
+    (
+        $(#[$about:meta])*
+        $seen:vis struct $Settings:ident of $scheme:literal {
+            $($(#[doc = $doc:literal])+ $field:ident: $Type:ty $({ $($declared:tt)+ })? $(= $declare:path)?),+ $(,)?
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug)]
+        $seen struct $Settings {
+            $($(#[doc = $doc])+ pub $field: $Type,)+
+        }
+
+        impl $crate::setting::Settings for $Settings {
+            const ALL: &'static [$crate::setting::Setting] = &[$(
+                $crate::settings!(
+                    @one concat!($scheme, ".", stringify!($field)), concat!($($doc),+), $Type,
+                    $({ $($declared)+ })? $(= $declare)?
+                )
+            ),+];
+
+            fn of(values: &$crate::setting::Values) -> Self {
+                Self {
+                    $($field: $crate::setting::Value::of(
+                        values.text(concat!($scheme, ".", stringify!($field)))
+                    ),)+
+                }
+            }
+        }
+    };
+    (
+        @one $name:expr, $doc:expr, $Type:ty,
+        {
+            default: $default:literal,
+            $(range: $range:expr,)?
+            $(unit: $unit:literal,)?
+            stresses: $stresses:literal $(,)?
+        }
+    ) => {
+        $crate::setting::Setting {
+            name: $name,
+            default: $default,
+            range: $crate::settings!(@range $Type $(, $range)?),
+            unit: concat!($($unit)?),
+            doc: $doc.trim_ascii_start(),
+            stresses: $stresses,
+        }
+    };
+    (@one $name:expr, $doc:expr, $Type:ty, = $declare:path) => {
+        $declare($name)
+    };
+    (@range $Type:ty) => {
+        <$Type as $crate::setting::Value>::RANGE
+    };
+    (@range $Type:ty, $range:expr) => {
+        $range
+    };
+}
+
+/// Declares the words of a setting as an `enum`, which are the setting's range.
+#[macro_export]
+macro_rules! words {
+    (
+        $(#[$about:meta])*
+        $seen:vis enum $Words:ident {
+            $($(#[$says:meta])* $Word:ident = $word:literal),+ $(,)?
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $seen enum $Words {
+            $($(#[$says])* $Word,)+
+        }
+
+        impl $crate::setting::Value for $Words {
+            const RANGE: $crate::setting::Range = $crate::setting::Range::Choice(&[$($word),+]);
+
+            fn of(text: &str) -> Self {
+                match text {
+                    $($word => Self::$Word,)+
+                    _ => panic!("the range admits `{text}`, the type does not"),
+                }
+            }
+        }
+    };
+}
+
 /// The candidate that a mistyped `name` most likely means: at most a third of its letters differ.
 pub fn nearest<'n>(name: &str, candidates: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     candidates
@@ -169,6 +319,52 @@ mod tests {
             stresses: "",
         },
     ];
+
+    crate::words! {
+        /// Two words.
+        pub(crate) enum Color {
+            /// One.
+            Red = "red",
+            /// The other.
+            DarkBlue = "dark_blue",
+        }
+    }
+
+    const fn shared(name: &'static str) -> Setting {
+        Setting { name, default: "3", range: Range::Int(1, 9), unit: "", doc: "", stresses: "" }
+    }
+
+    crate::settings! {
+        /// Settings of a scheme that is not there.
+        pub(crate) struct Mine of "mine" {
+            /// A length;
+            /// in two lines.
+            length: usize {
+                default: "40",
+                range: Range::Int(1, 100),
+                unit: "ms",
+                stresses: "patience",
+            },
+            /// A color.
+            color: Color { default: "red", stresses: "the eye" },
+            /// A switch.
+            on: bool { default: "off", stresses: "nothing" },
+            /// Declared elsewhere.
+            turns: u64 = shared,
+        }
+    }
+
+    #[test]
+    fn declared_settings_have_names_sentences_and_typed_values() {
+        let [length, color, on, turns] = Mine::ALL else { panic!("four settings: {:?}", Mine::ALL) };
+        assert_eq!([length.name, color.name, on.name, turns.name].map(|name| &name[..5]), ["mine."; 4]);
+        assert_eq!((length.doc, length.unit), ("A length; in two lines.", "ms"));
+        assert_eq!((color.unit, turns.default), ("", "3"));
+        let given = [("mine.color".into(), "dark_blue".into()), ("mine.on".into(), "on".into())];
+        let mine = Mine::of(&Values::new(Mine::ALL, &given).expect("legal"));
+        assert_eq!((mine.length, mine.color, mine.on, mine.turns), (40, Color::DarkBlue, true, 3));
+        assert!(Values::new(Mine::ALL, &[("mine.color".into(), "blue".into())]).is_err());
+    }
 
     fn refusal(name: &str, value: &str) -> String {
         Values::new(&KNOWN, &[(name.into(), value.into())]).expect_err("refused").0

@@ -1,7 +1,7 @@
 //! The writes of an attempt that changes nothing before it commits.
 
-use engine::setting::{Range, Setting, Values};
-use engine::{Abort, AccessSet, Observer, OwnWrites, Scheme, Sink, Stamp, Write};
+use engine::setting::{Setting, Value};
+use engine::{Abort, AccessSet, Observer, OwnWrites, Scheme, Sink, Stamp, Write, words};
 use storage::{InPlace, RecordRef, Shape, Slot, accumulate};
 use sync::atomic::AtomicU64;
 use sync::plant::is_planted;
@@ -46,16 +46,19 @@ impl Expected {
     }
 }
 
-/// The order in which the records of a write set are locked at the commit, as long as no other attempt is in the way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WriteOrder {
-    /// The order of the writes, which needs no sort.
-    #[default]
-    Written,
-    /// The reverse order of the writes: a record that a procedure writes first is locked for the shortest time.
-    Reversed,
-    /// The order of addresses from the beginning, in which no attempt ever begins again.
-    Address,
+words! {
+    /// The order in which the records of a write set are locked at the commit, as long as no other attempt is in the
+    /// way.
+    #[derive(Default)]
+    pub enum WriteOrder {
+        /// The order of the writes, which needs no sort.
+        #[default]
+        Written = "written",
+        /// The reverse order of the writes: a record that a procedure writes first is locked for the shortest time.
+        Reversed = "reversed",
+        /// The order of addresses from the beginning, in which no attempt ever begins again.
+        Address = "address",
+    }
 }
 
 impl WriteOrder {
@@ -64,20 +67,11 @@ impl WriteOrder {
         Setting {
             name,
             default: "written",
-            range: Range::Choice(&["written", "reversed", "address"]),
+            range: Self::RANGE,
             unit: "",
             doc: "In which order the records of a write set are locked at the commit: as they were `written`, which \
                   needs no sort, or `reversed`, and by address only if somebody is in the way; or always by `address`.",
             stresses: "how long the records that all write are locked, and what a sort costs",
-        }
-    }
-
-    /// The value of such a setting.
-    pub fn of(values: &Values, name: &str) -> Self {
-        match values.text(name) {
-            "reversed" => Self::Reversed,
-            "address" => Self::Address,
-            _ => Self::Written,
         }
     }
 }

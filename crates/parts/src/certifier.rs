@@ -3,7 +3,7 @@
 
 use core::fmt::Debug;
 
-use engine::setting::{Range, Setting, Values};
+use engine::setting::{Range, Setting, Settings};
 use engine::{Abort, Env, Facts, Info, Retire, Ticket};
 use storage::{LeafMeta, LeafRef, RecordRef, Shape, Slot, VersionRef};
 
@@ -42,10 +42,8 @@ impl View {
 pub trait Certifier: Sized + Debug + Send + Sync + 'static {
     /// Static facts about the scheme that results from snapshot isolation and this certifier.
     const INFO: Info;
-    /// The certifier's settings, one of which is [`WAIT_US`](Self::WAIT_US).
-    const SETTINGS: &'static [Setting];
-    /// The name of the setting that says how long a retry waits for the writer that it lost to.
-    const WAIT_US: &'static str;
+    /// The certifier's settings, one of which is declared by [`wait_us`].
+    type Settings: Settings;
     /// The metadata of versions.
     type Version: Stamped;
     /// The metadata of leaves.
@@ -54,10 +52,13 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
     type Certificate<'db, S: Certified<Self>>: Debug + Default + Send;
 
     /// Makes a certifier for a new database.
-    fn new(values: &Values, env: Env) -> Self;
+    fn new(settings: &Self::Settings, env: Env) -> Self;
+
+    /// Returns how long a retry waits for the writer that it lost to, in microseconds.
+    fn wait_us(settings: &Self::Settings) -> u64;
 
     /// See [`Scheme::facts`](engine::Scheme::facts).
-    fn facts(_values: &Values) -> Facts {
+    fn facts(_settings: &Self::Settings) -> Facts {
         Facts::of(&Self::INFO)
     }
 
@@ -234,7 +235,7 @@ pub struct Made {
     pub watermark: u64,
 }
 
-/// The setting [`Certifier::WAIT_US`].
+/// Declares the setting of [`Certifier::wait_us`].
 pub const fn wait_us(name: &'static str) -> Setting {
     Setting {
         name,

@@ -1,7 +1,7 @@
 //! Claims of scripts about levels, and the report of an outcome that contradicts the script or the scheme's entry. The
 //! tests of each scheme play all scripts on it.
 
-use engine::setting::Values;
+use engine::setting::{Settings, Values};
 use engine::{Isolation, Scheme};
 use proof::script::{self, Claim, SCRIPTS, Script, ScriptOutcome, Subject};
 use schemes::catalogue::{self, Visit};
@@ -59,7 +59,7 @@ impl Visit for PlayOne<'_> {
     type Out = ScriptOutcome;
 
     fn visit<S: Scheme>(self) -> ScriptOutcome {
-        let values = Values::new(S::SETTINGS, &[]).expect("standard values are legal");
+        let values = Values::new(S::Settings::ALL, &[]).expect("standard values are legal");
         script::play::<S>(self.0, &values).expect("they agree")
     }
 }

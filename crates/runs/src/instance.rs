@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use engine::driver::{self, Control, Driver, Job};
 use engine::entry::Entry;
-use engine::setting::{SettingError, Values};
+use engine::setting::{SettingError, Settings, Values};
 use engine::{Database, Drive, Env, Facts, Forecast, Procedures, Program, Schema, Scheme, Workload};
 use sync::{clock, workers};
 
@@ -36,7 +36,7 @@ impl Instance {
         Self {
             entry,
             told: Entry::of::<S>(),
-            facts: S::facts,
+            facts: Facts::under::<S>,
             admit: admit_under::<S>,
             measure: measure_under::<S>,
             recover: recover_under::<S>,
@@ -151,7 +151,7 @@ fn admit_under<S: Scheme>(spec: &Spec<'_>) -> Result<(), SettingError> {
     if let Some(says) = S::Driver::refuses(&spec.job) {
         return Err(SettingError(format!("{}: {says}", spec.scheme.name())));
     }
-    S::new(spec.values, spec.env::<S>()).map(drop)
+    S::new(&S::Settings::of(spec.values), spec.env::<S>()).map(drop)
 }
 
 /// A workload and the schema that it has declared.

@@ -1,8 +1,8 @@
 //! Scripts: the anomalies of the literature, played on a scheme.
 
 use engine::entry::Entry;
-use engine::setting::Values;
-use engine::{Scheme, levers};
+use engine::setting::{Settings, Values};
+use engine::{Facts, Scheme, levers};
 use proof::script::{self, SCRIPTS, Script, Subject};
 use sync::Latched;
 
@@ -43,9 +43,9 @@ pub(crate) fn play<S: Scheme>(
     // Levers do not apply to scripts: a script itself says what is read before it is written, and its rows have one
     // column group.
     let own: Vec<_> = given.iter().filter(|(name, _)| !levers::is_lever(name)).cloned().collect();
-    let values = Values::new(S::SETTINGS, &own).expect("legal settings");
+    let values = Values::new(S::Settings::ALL, &own).expect("legal settings");
     let outcomes = if own.is_empty() { entry.outcomes } else { &[] };
-    let subject = Subject { scheme: S::INFO.name, level: S::facts(&values).isolation, outcomes };
+    let subject = Subject { scheme: S::INFO.name, level: Facts::under::<S>(&values).isolation, outcomes };
     let mut stuck = 0;
     for (name, text) in SCRIPTS {
         let script = Script::parse(name, text).expect("the scripts that come along are well-formed");

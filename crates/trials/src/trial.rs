@@ -52,10 +52,10 @@ macro_rules! trial {
     ($engine:ident, $workloads:ident) => {
         use stdx::Rng;
         use $engine::driver::{self, Control, Job, Limit};
-        use $engine::setting::{SettingError, Values};
+        use $engine::setting::{SettingError, Settings, Values};
         use $engine::{
-            Abort, ClientId, Database, Drive, Env, Forecast, Homes, Isolation, Layout, Loader, Quiesced,
-            Records, Schema, Scheme, Share, Transaction, TxnType, Violation, Workload, levers,
+            Abort, ClientId, Database, Drive, Env, Facts, Forecast, Homes, Isolation, Layout, Loader,
+            Quiesced, Records, Schema, Scheme, Share, Transaction, TxnType, Violation, Workload, levers,
         };
         use $workloads::mix::{Act, Input, Mix, Rows};
 
@@ -132,10 +132,10 @@ macro_rules! trial {
             given: Option<Given>,
             progress: Arc<Progress>,
         ) -> Result<Tried, SettingError> {
-            let known = S::SETTINGS.iter().chain(Mix::SETTINGS).chain(levers::SETTINGS);
+            let known = S::Settings::ALL.iter().chain(Mix::SETTINGS).chain(levers::SETTINGS);
             let values = Values::new(known, trial.given)?;
             let (workers, seed) = (trial.workers, trial.seed);
-            let clients = S::facts(&values).clients(trial.clients);
+            let clients = Facts::under::<S>(&values).clients(trial.clients);
             let drive = Drive { workers: workers as u32, clients: clients as u32, seed };
             let mut schema = Schema::new();
             schema.mark_values();
@@ -159,13 +159,16 @@ macro_rules! trial {
                 None => run(&noted, job),
                 Some(given) => given.acts.iter().for_each(|act| {
                     noted.mix.enter(act);
-                    run(&noted, Job { clients: S::facts(&values).clients(act.len()), ..of_act(act, job) });
+                    run(
+                        &noted,
+                        Job { clients: Facts::under::<S>(&values).clients(act.len()), ..of_act(act, job) },
+                    );
                 }),
             }
             let checked = noted.check(&db.quiesced(), Share::WHOLE, &[]);
             Ok(Tried {
                 history: records.into_history(),
-                promise: promise(S::facts(&values).isolation),
+                promise: promise(Facts::under::<S>(&values).isolation),
                 has_serial_stamps: S::SERIAL_STAMPS,
                 noticed: checked.err().map(|violation| violation.to_string()),
             })
@@ -198,8 +201,8 @@ pub(crate) mod native {
     /// # Errors
     /// The settings are refused.
     pub(crate) fn promise_of<S: Scheme>(given: &[(String, String)]) -> Result<Level, SettingError> {
-        let values = Values::new(S::SETTINGS.iter().chain(levers::SETTINGS), given)?;
-        Ok(promise(S::facts(&values).isolation))
+        let values = Values::new(S::Settings::ALL.iter().chain(levers::SETTINGS), given)?;
+        Ok(promise(Facts::under::<S>(&values).isolation))
     }
 }
 

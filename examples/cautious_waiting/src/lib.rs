@@ -32,7 +32,7 @@
 pub mod entry;
 pub mod plants;
 
-use engine::setting::{Setting, SettingError, Values};
+use engine::setting::SettingError;
 use engine::{Abort, Admits, Env, Family, Info, Isolation, Ticket};
 use parts::{LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
 use schemes::frames::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
@@ -132,14 +132,14 @@ impl Rule for WaitCautiously {
         views: engine::Views::Confirmed,
         idea: "locks each record before it is accessed; waits for a lock unless those who have it wait themselves",
     };
-    const SETTINGS: &'static [Setting] = &[];
     const WAITS: bool = true;
+    type Settings = ();
     type Header = LockWord;
     type Party = Party;
     // ANCHOR_END: info
 
     // ANCHOR: begin
-    fn new(_: &Values, env: Env) -> Result<Self, SettingError> {
+    fn new((): &(), env: Env) -> Result<Self, SettingError> {
         room_for(env)?;
         let flags = (0..env.slots).map(|_| Padded::default()).collect();
         Ok(Self { queues: LockQueues::new(env.slots), flags })

@@ -44,7 +44,7 @@ use core::marker::PhantomData;
 
 use deciding::DRAWING;
 pub use deciding::Deciding;
-use engine::setting::{Setting, Values};
+use engine::setting::Settings;
 use engine::{Abort, AccessSet, Env, Facts, Info, Retire, Ticket, Views};
 use gaps::{Entered, Read};
 pub use gaps::{Gap, entering, leaving, retire};
@@ -69,25 +69,25 @@ pub trait Rule: Debug + Send + Sync + 'static {
     /// Static facts about the scheme.
     const INFO: Info;
     /// The scheme's settings.
-    const SETTINGS: &'static [Setting];
-    /// See [`Certifier::WAIT_US`].
-    const WAIT_US: &'static str;
-
+    type Settings: Settings;
     /// The part of the settings that the rule depends on.
     type Line: Copy + Debug + Default + Send + Sync;
     /// The line under which the rule refuses nothing and looks at nothing, if there is one.
     const LENIENT: Option<Self::Line> = None;
 
     /// The line that the settings select.
-    fn line(values: &Values) -> Self::Line;
+    fn line(settings: &Self::Settings) -> Self::Line;
+
+    /// See [`Certifier::wait_us`].
+    fn wait_us(settings: &Self::Settings) -> u64;
 
     /// See [`Scheme::facts`](engine::Scheme::facts).
-    fn facts(_values: &Values) -> Facts {
+    fn facts(_settings: &Self::Settings) -> Facts {
         Facts::of(&Self::INFO)
     }
 
     /// The options that the settings select in addition.
-    fn options(_values: &Values) -> Options {
+    fn options(_settings: &Self::Settings) -> Options {
         Options::default()
     }
 
@@ -626,14 +626,13 @@ pub struct Watching<R: Rule> {
 
 impl<R: Rule> Certifier for Watching<R> {
     const INFO: Info = R::INFO;
-    const SETTINGS: &'static [Setting] = R::SETTINGS;
-    const WAIT_US: &'static str = R::WAIT_US;
+    type Settings = R::Settings;
     type Version = NotedStamp;
     type Leaf = Gap;
     type Certificate<'db, S: Certified<Self>> = AntiDependencies<'db, S, R>;
 
-    fn new(values: &Values, env: Env) -> Self {
-        let Options { sees_all, safe_ns, stale } = R::options(values);
+    fn new(settings: &R::Settings, env: Env) -> Self {
+        let Options { sees_all, safe_ns, stale } = R::options(settings);
         let has_options = safe_ns.is_some() || stale.is_some();
         assert!(
             !has_options || R::LENIENT.is_some(),
@@ -645,13 +644,17 @@ impl<R: Rule> Certifier for Watching<R> {
             safe: safe_ns.map(|period_ns| SafeSnapshots::new(period_ns, env.slots)),
             stale: stale.map(|(remembered, age)| StaleReads::new(age, remembered, env.slots)),
         };
-        Self { shared, line: R::line(values), sees_all, rule: PhantomData }
+        Self { shared, line: R::line(settings), sees_all, rule: PhantomData }
+    }
+
+    fn wait_us(settings: &R::Settings) -> u64 {
+        R::wait_us(settings)
     }
 
     /// Two reads of the newest commits may have another commit between them.
-    fn facts(values: &Values) -> Facts {
-        let facts = R::facts(values);
-        if R::options(values).sees_all { Facts { views: Views::Unconfirmed, ..facts } } else { facts }
+    fn facts(settings: &R::Settings) -> Facts {
+        let facts = R::facts(settings);
+        if R::options(settings).sees_all { Facts { views: Views::Unconfirmed, ..facts } } else { facts }
     }
 
     fn numbers(&self, slots: usize) -> Timestamps {

@@ -2,7 +2,7 @@
 //! is nothing of which to form one.
 
 use engine::driver::{self, Control, Job, Limit, RunOutcome, Traffic};
-use engine::setting::{Setting, SettingError, Values};
+use engine::setting::{Setting, SettingError, Settings, Values};
 use engine::{
     Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Observe, Observer, Quiesced, Schema,
     Scheme, Share, Stamp, Transaction, TxnType, Violation, Workload,
@@ -210,10 +210,10 @@ fn database<S: Scheme, W: Workload>(plan: Plan) -> (Database<S>, W) {
     let mut given: Vec<_> =
         plan.given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     let size = format!("{}.batch", S::INFO.name);
-    if S::SETTINGS.iter().any(|setting| setting.name == size) {
+    if S::Settings::ALL.iter().any(|setting| setting.name == size) {
         given.push((size, BATCH.to_string()));
     }
-    let values = Values::new(S::SETTINGS, &given).expect("legal");
+    let values = Values::new(S::Settings::ALL, &given).expect("legal");
     let mut schema = Schema::new();
     let drive = Drive { workers: plan.workers as u32, clients: plan.clients as u32, seed: 1 };
     let workload = W::declare(&values, drive, &mut schema).expect("legal");

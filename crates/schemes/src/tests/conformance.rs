@@ -3,8 +3,8 @@
 //! under each variant of its entry.
 
 use engine::entry::{Entry, Given};
-use engine::setting::Values;
-use engine::{Info, Isolation, Scheme, levers};
+use engine::setting::{Settings, Values};
+use engine::{Facts, Info, Isolation, Scheme, levers};
 use proof::script::{self, Fact, SCRIPTS, Script};
 
 use super::common::bank::{self, Bank};
@@ -112,7 +112,7 @@ impl Visit for Promise {
     type Out = Isolation;
 
     fn visit<S: Scheme>(self) -> Isolation {
-        S::facts(&values::<S>(self.0)).isolation
+        Facts::under::<S>(&values::<S>(self.0)).isolation
     }
 }
 
@@ -237,9 +237,10 @@ impl Visit for Play {
         // A script itself says what is read before it is written, and its rows have one column group.
         let own = subject.given.iter().filter(|(name, _)| !levers::is_lever(name));
         let own: Vec<_> = own.map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let values = Values::new(S::SETTINGS, &own).expect("the values are legal");
+        let values = Values::new(S::Settings::ALL, &own).expect("the values are legal");
         let outcomes = if own.is_empty() { subject.entry().outcomes } else { &[] };
-        let of = script::Subject { scheme: S::INFO.name, level: S::facts(&values).isolation, outcomes };
+        let of =
+            script::Subject { scheme: S::INFO.name, level: Facts::under::<S>(&values).isolation, outcomes };
         let verdict = |(name, text): &(&str, &str)| {
             let script = Script::parse(name, text).unwrap_or_else(|error| panic!("{error}"));
             let outcome = script::play::<S>(&script, &values).expect("the values agree");

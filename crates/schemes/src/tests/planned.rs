@@ -2,7 +2,7 @@
 //! batch have the same effects as one after the other, in their order; and the outcome does not depend on the workers.
 
 use engine::driver::{self, Control, Driver, Job, Limit, Retry};
-use engine::setting::Values;
+use engine::setting::{Settings, Values};
 use engine::{Abort, Database, Drive, Env, Homes, Schema, Scheme, Ticket, Transaction, Workload};
 use sync::workers;
 
@@ -39,7 +39,7 @@ fn database<S: Scheme>(plan: Plan) -> (Database<S>, Programs) {
 /// A database with room for `slots` sessions.
 fn database_with<S: Scheme>(plan: Plan, slots: usize) -> (Database<S>, Programs) {
     let given = [(format!("{}.batch", S::INFO.name), plan.batch.to_string())];
-    let values = Values::new(S::SETTINGS, &given).expect("legal");
+    let values = Values::new(S::Settings::ALL, &given).expect("legal");
     let mut schema = Schema::new();
     let mut programs =
         Programs::declare(&values, Drive { workers: 1, clients: 1, seed: 1 }, &mut schema).expect("legal");

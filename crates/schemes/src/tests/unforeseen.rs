@@ -3,7 +3,7 @@
 //! before the batch.
 
 use engine::driver::{self, Control, Job, Limit};
-use engine::setting::{Setting, SettingError, Values};
+use engine::setting::{Setting, SettingError, Settings, Values};
 use engine::{
     Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Lookup, Quiesced, Row, Schema, Scheme,
     Share, Table, Transaction, TxnType, Violation, Workload,
@@ -163,7 +163,7 @@ struct Played {
 /// Runs as many batches as each client has transactions, with one transaction of each client.
 fn play<S: Scheme>(parts: &'static [Part], workers: usize) -> Played {
     let given = [(format!("{}.batch", S::INFO.name), parts.len().to_string())];
-    let values = Values::new(S::SETTINGS, &given).expect("legal");
+    let values = Values::new(S::Settings::ALL, &given).expect("legal");
     let mut schema = Schema::new();
     let drive = Drive { workers: 1, clients: 1, seed: 1 };
     let mut play = Play::declare(&values, drive, &mut schema).expect("legal");

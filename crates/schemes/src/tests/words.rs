@@ -1,6 +1,6 @@
 //! Claims about filling a database by words.
 
-use engine::setting::Values;
+use engine::setting::{Settings, Values};
 use engine::{AnyKey, Database, Env, Lookup, Row, Schema, Scheme, Share, TableId};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -18,7 +18,7 @@ impl Row for Number {
 fn database(lookup: Lookup) -> Database<Silo> {
     let mut schema = Schema::new();
     let _ = schema.table::<u64>("numbers", lookup, 64).group::<Number>();
-    let values = Values::new(Silo::SETTINGS, &[]).expect("the standard settings");
+    let values = Values::new(<Silo as Scheme>::Settings::ALL, &[]).expect("the standard settings");
     Database::new(&schema, &values, Env { slots: 4, workers: 1 }).expect("the standard settings")
 }
 

@@ -3,7 +3,7 @@
 
 use core::fmt::Debug;
 
-use engine::setting::Values;
+use engine::setting::{Settings, Values};
 use engine::{Env, Schema, Scheme};
 use storage::Tables;
 
@@ -18,8 +18,9 @@ where
 {
     [None, Some("written"), Some("reversed"), Some("address")].map(|value| {
         let given = value.map(|value| (setting.to_owned(), value.to_owned()));
-        let values = Values::new(S::SETTINGS, given.as_slice()).expect("legal settings");
-        let scheme = S::new(&values, Env { slots: 1, workers: 1 }).expect("no contradiction");
+        let values = Values::new(S::Settings::ALL, given.as_slice()).expect("legal settings");
+        let scheme =
+            S::new(&S::Settings::of(&values), Env { slots: 1, workers: 1 }).expect("no contradiction");
         let tables = Tables::<S>::new(&Schema::new(), 1, 1, false);
         let told = format!("{:?}", scheme.attach(tables.slot()));
         ["Written", "Reversed", "Address"].into_iter().find(|name| told.contains(&format!("order: {name}")))

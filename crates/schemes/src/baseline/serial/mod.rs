@@ -15,7 +15,7 @@ pub mod entry;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Setting, SettingError, Values};
+use engine::setting::SettingError;
 use engine::{Abort, Admits, Env, Facts, Family, Info, Isolation, Scheme, Ticket};
 use parts::{Claimed, Existence};
 use storage::{Owned, Shape, Slot};
@@ -52,16 +52,16 @@ impl Scheme for Serial {
         views: engine::Views::Consistent,
         idea: "executes one transaction at a time under one global claim: the oracle",
     };
-    const SETTINGS: &'static [Setting] = &[];
+    type Settings = ();
     const WAITS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(_: &Values, _: Env) -> Result<Self, SettingError> {
+    fn new((): &(), _: Env) -> Result<Self, SettingError> {
         Ok(Self)
     }
 
-    fn facts(_: &Values) -> Facts {
+    fn facts((): &()) -> Facts {
         Facts { partitions: 1, ..Facts::of(&Self::INFO) }
     }
 

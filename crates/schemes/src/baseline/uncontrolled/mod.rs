@@ -15,7 +15,7 @@ pub mod entry;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Setting, SettingError, Values};
+use engine::setting::SettingError;
 use engine::{Abort, Admits, Env, Facts, Family, Info, Isolation, Scheme, Ticket};
 use parts::{Claimed, Existence};
 use storage::{Owned, Shape, Slot};
@@ -52,12 +52,12 @@ impl Scheme for Uncontrolled {
         views: engine::Views::Unconfirmed,
         idea: "controls nothing, writes in place and undoes rollbacks: the ceiling, for one worker",
     };
-    const SETTINGS: &'static [Setting] = &[];
+    type Settings = ();
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
     // ANCHOR: admit
-    fn new(_: &Values, env: Env) -> Result<Self, SettingError> {
+    fn new((): &(), env: Env) -> Result<Self, SettingError> {
         match env.workers {
             0 | 1 => Ok(Self), // Invariant (1).
             _ => Err(SettingError("`uncontrolled` controls nothing and runs with one worker".to_owned())),
@@ -65,7 +65,7 @@ impl Scheme for Uncontrolled {
     }
     // ANCHOR_END: admit
 
-    fn facts(_: &Values) -> Facts {
+    fn facts((): &()) -> Facts {
         Facts { partitions: 1, ..Facts::of(&Self::INFO) }
     }
 

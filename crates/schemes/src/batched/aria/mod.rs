@@ -55,16 +55,43 @@ pub mod plants;
 mod tests;
 
 use engine::driver::Batched;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, Admits, Batching, End, Env, Facts, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme,
-    Sink, Stamp, Ticket, Write,
+    Sink, Stamp, Ticket, Write, settings,
 };
 use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, Gate, WordRange};
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::Padded;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "aria" {
+        /// Transactions of a batch: take eight a worker or more; large ones meet less often, and pay where conflicts
+        /// are rare.
+        batch: usize {
+            default: "16",
+            range: Range::Int(1, 10_000),
+            unit: "transactions",
+            stresses: "conflicts within a batch, latency, and the caches that hold a batch's read and write sets",
+        },
+        /// Whether a transaction that read what a smaller number writes may come before it; pays where reads and writes
+        /// conflict.
+        reordering: bool {
+            default: "true",
+            range: Range::Switch,
+            stresses: "aborts of transactions that read more than they write",
+        },
+        /// `on` executes what aborted again within its batch, one transaction after the other, so that every
+        /// transaction of a batch ends with it; `off` puts it first in the next batch. Pays under contention.
+        fallback: bool {
+            default: "on",
+            stresses: "the part of a batch in which one worker at a time executes",
+        },
+    }
+}
 
 const NUMBER_BITS: u32 = 14;
 const NUMBER_MAX: u64 = (1 << NUMBER_BITS) - 1;
@@ -193,51 +220,23 @@ impl Scheme for Aria {
         views: engine::Views::Unconfirmed,
         idea: "executes batches on a snapshot, and lets the smallest number that reserved a record have it",
     };
-    const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "aria.batch",
-            default: "16",
-            range: Range::Int(1, 10_000),
-            unit: "transactions",
-            doc: "Transactions of a batch: take eight a worker or more; large ones meet less often, and pay where \
-                  conflicts are rare.",
-            stresses: "conflicts within a batch, latency, and the caches that hold a batch's read and write sets",
-        },
-        Setting {
-            name: "aria.reordering",
-            default: "true",
-            range: Range::Switch,
-            unit: "",
-            doc: "Whether a transaction that read what a smaller number writes may come before it; pays where reads \
-                  and writes conflict.",
-            stresses: "aborts of transactions that read more than they write",
-        },
-        Setting {
-            name: "aria.fallback",
-            default: "on",
-            range: Range::Choice(&["off", "on"]),
-            unit: "",
-            doc: "`on` executes what aborted again within its batch, one transaction after the other, so that every \
-                  transaction of a batch ends with it; `off` puts it first in the next batch. Pays under contention.",
-            stresses: "the part of a batch in which one worker at a time executes",
-        },
-    ];
+    type Settings = Settings;
     type Driver = Batched;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
+    fn new(settings: &Settings, _: Env) -> Result<Self, SettingError> {
         Ok(Self {
-            batch_max: values.int("aria.batch") as usize,
-            reorders: values.switch("aria.reordering"),
-            falls_back: values.text("aria.fallback") == "on",
+            batch_max: settings.batch,
+            reorders: settings.reordering,
+            falls_back: settings.fallback,
             batch: Padded::default(),
             gate: Gate::default(),
             keys: (0..KEYS).map(|_| Reservation::default()).collect(),
         })
     }
 
-    fn facts(values: &Values) -> Facts {
-        Facts { clients_min: values.int("aria.batch") as usize, ..Facts::of(&Self::INFO) }
+    fn facts(settings: &Settings) -> Facts {
+        Facts { clients_min: settings.batch, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use engine::driver::{self, Arrivals, Control, Driver, Job, Limit, Mode, Open, Process, Retry, Traffic};
-use engine::setting::Values;
+use engine::setting::{Settings, Values};
 use engine::{
-    Abort, ClientId, Database, Drive, Env, Homes, Observer, Schema, Scheme, Stamp, Ticket, Transaction,
-    Workload,
+    Abort, ClientId, Database, Drive, Env, Facts, Homes, Observer, Schema, Scheme, Stamp, Ticket,
+    Transaction, Workload,
 };
 use stdx::Rng;
 use storage::{RecordRef, Shape};
@@ -50,7 +50,7 @@ fn database(plan: Plan) -> (Database<Aria>, Programs) {
         ("aria.fallback", fallback),
     ];
     let given = given.map(|(name, value)| (name.to_owned(), value));
-    let values = Values::new(Aria::SETTINGS, &given).expect("legal");
+    let values = Values::new(<Aria as Scheme>::Settings::ALL, &given).expect("legal");
     let mut schema = Schema::new();
     let drive = Drive { workers: 1, clients: 1, seed: 1 };
     let programs = Programs::declare(&values, drive, &mut schema).expect("legal");
@@ -429,8 +429,9 @@ fn requests_that_take_a_round_trip_to_come_end_once_whatever_the_number_of_worke
 
 #[test]
 fn a_batch_has_a_client_for_each_place() {
-    let values = Values::new(Aria::SETTINGS, &[("aria.batch".into(), "50".into())]).expect("legal");
-    let facts = Aria::facts(&values);
+    let values =
+        Values::new(<Aria as Scheme>::Settings::ALL, &[("aria.batch".into(), "50".into())]).expect("legal");
+    let facts = Facts::under::<Aria>(&values);
     assert_eq!((facts.clients(2), facts.clients(80)), (50, 80));
 }
 

@@ -41,10 +41,10 @@ pub mod plants;
 mod tests;
 
 use engine::driver::Planned;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, Planning, Retire, Scheme, Sink, Stamp,
-    Step, Ticket, Touch, Write,
+    Step, Ticket, Touch, Write, settings,
 };
 use parts::footprint::{Coverage, Mode};
 use parts::version_chain::{self, ChainHead, VersionStamp, below, settle, words_of};
@@ -53,6 +53,20 @@ use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::atomic::{AtomicBool, Ordering};
 use sync::plant::is_planted;
 use sync::waiter;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "bohm" {
+        /// Transactions of a batch: large ones meet less often; in small ones less has changed since the rehearsal, and
+        /// chains stay short.
+        batch: usize {
+            default: "64",
+            range: Range::Int(1, 10_000),
+            unit: "transactions",
+            stresses: "meetings of the workers, latency, and the length of chains of versions",
+        },
+    }
+}
 
 /// The state that all transactions share.
 #[derive(Debug)]
@@ -96,29 +110,21 @@ impl Scheme for Bohm {
         views: engine::Views::Unconfirmed,
         idea: "fixes the order of a batch, and puts empty versions in this order before anything executes",
     };
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "bohm.batch",
-        default: "64",
-        range: Range::Int(1, 10_000),
-        unit: "transactions",
-        doc: "Transactions of a batch: large ones meet less often; in small ones less has changed since the rehearsal, \
-              and chains stay short.",
-        stresses: "meetings of the workers, latency, and the length of chains of versions",
-    }];
+    type Settings = Settings;
     const SERIAL_STAMPS: bool = true;
     type Driver = Planned;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
+    fn new(settings: &Settings, _: Env) -> Result<Self, SettingError> {
         Ok(Self {
-            batch_max: values.int("bohm.batch") as usize,
+            batch_max: settings.batch,
             batches: Batches::default(),
             is_abandoned: AtomicBool::new(false),
         })
     }
 
-    fn facts(values: &Values) -> Facts {
-        Facts { clients_min: values.int("bohm.batch") as usize, ..Facts::of(&Self::INFO) }
+    fn facts(settings: &Settings) -> Facts {
+        Facts { clients_min: settings.batch, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {

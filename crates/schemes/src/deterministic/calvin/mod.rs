@@ -45,10 +45,10 @@ pub mod plants;
 mod tests;
 
 use engine::driver::Planned;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, OwnWrites, Planning, Retire, Scheme,
-    Sink, Stamp, Ticket, Touch, Write,
+    Sink, Stamp, Ticket, Touch, Write, settings,
 };
 use parts::footprint::{Coverage, Footprint, Mode};
 use parts::ordered_locks::OrderedLocks;
@@ -57,6 +57,27 @@ use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::Latched;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "calvin" {
+        /// Transactions of a batch: large ones meet less often, and pay where few conflict; in small ones less has
+        /// changed since the rehearsal.
+        batch: usize {
+            default: "64",
+            range: Range::Int(1, 10_000),
+            unit: "transactions",
+            stresses: "meetings of the workers, latency, and footprints that turn out wrong",
+        },
+        /// Lock managers, each with a share of all locks, and 0 for one a worker; one alone, as in the original, grants
+        /// while the other workers wait.
+        managers: usize {
+            default: "0",
+            range: Range::Int(0, 256),
+            stresses: "the part of a batch in which locks are granted",
+        },
+    }
+}
 
 /// The state that all transactions share.
 #[derive(Debug)]
@@ -127,40 +148,17 @@ impl Scheme for Calvin {
         views: engine::Views::Unconfirmed,
         idea: "fixes the order of a batch, and grants all locks in this order before anything executes",
     };
-    const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "calvin.batch",
-            default: "64",
-            range: Range::Int(1, 10_000),
-            unit: "transactions",
-            doc: "Transactions of a batch: large ones meet less often, and pay where few conflict; in small ones less \
-                  has changed since the rehearsal.",
-            stresses: "meetings of the workers, latency, and footprints that turn out wrong",
-        },
-        Setting {
-            name: "calvin.managers",
-            default: "0",
-            range: Range::Int(0, 256),
-            unit: "",
-            doc: "Lock managers, each with a share of all locks, and 0 for one a worker; one alone, as in the \
-                  original, grants while the other workers wait.",
-            stresses: "the part of a batch in which locks are granted",
-        },
-    ];
+    type Settings = Settings;
     const SERIAL_STAMPS: bool = true;
     type Driver = Planned;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
-        Ok(Self {
-            batch_max: values.int("calvin.batch") as usize,
-            managers: values.int("calvin.managers") as usize,
-            batches: Batches::default(),
-        })
+    fn new(settings: &Settings, _: Env) -> Result<Self, SettingError> {
+        Ok(Self { batch_max: settings.batch, managers: settings.managers, batches: Batches::default() })
     }
 
-    fn facts(values: &Values) -> Facts {
-        Facts { clients_min: values.int("calvin.batch") as usize, ..Facts::of(&Self::INFO) }
+    fn facts(settings: &Settings) -> Facts {
+        Facts { clients_min: settings.batch, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {

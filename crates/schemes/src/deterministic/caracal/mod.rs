@@ -52,10 +52,10 @@ mod tests;
 pub mod version_arrays;
 
 use engine::driver::Planned;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, Planning, Retire, Scheme, Sink, Stamp,
-    Step, Ticket, Touch, Write,
+    Step, Ticket, Touch, Write, settings,
 };
 use parts::footprint::{Coverage, Footprint, Mode};
 use parts::ordered_locks::OrderedLocks;
@@ -68,6 +68,48 @@ use sync::plant::is_planted;
 use self::batch_append::Appends;
 use self::responsible::Responsible;
 use self::version_arrays::{ArrayHead, LaidOut, Seen, VersionArray, VersionArrays};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "caracal" {
+        /// Transactions of a batch, which is the paper's epoch: large ones, as in the paper, meet less often and show
+        /// better what is contended; in small ones less has changed since the rehearsal.
+        batch: usize {
+            default: "64",
+            range: Range::Int(1, 10_000),
+            unit: "transactions",
+            stresses: "meetings of the workers, latency, and the length of arrays of versions",
+        },
+        /// From how many versions in a batch on a record counts as contended, for `caracal.batch_append` and
+        /// `caracal.split`.
+        contended: usize {
+            default: "8",
+            range: Range::Int(1, 10_000),
+            unit: "versions",
+            stresses: "how many records are managed apart",
+        },
+        /// `on` gathers the versions of contended records in buffers of each session's own, which are merged once;
+        /// `off` puts each into its place under the record's latch.
+        batch_append: bool {
+            default: "on",
+            stresses: "latches of contended records while a batch is rehearsed",
+        },
+        /// `on` executes who writes a contended record on the worker responsible for it, so that they do not wait for
+        /// each other across workers; `off` executes each on the worker of its client.
+        split: bool {
+            default: "on",
+            stresses: "waits between workers, and how evenly they are busy",
+        },
+        /// How many batches the versions of a record stand at most that is not written again: 1 settles all records in
+        /// the next batch.
+        collect_every: usize {
+            default: "4",
+            range: Range::Int(1, 200),
+            unit: "batches",
+            stresses: "memory for versions, and reads that find a value in an array",
+        },
+    }
+}
 
 /// The state that all transactions share.
 #[derive(Debug)]
@@ -135,61 +177,26 @@ impl Scheme for Caracal {
         views: engine::Views::Unconfirmed,
         idea: "fixes the order of a batch, and appends empty versions to sorted arrays, which shows what is contended",
     };
-    const SETTINGS: &'static [Setting] = &[
-        number(
-            ("caracal.batch", "64", "transactions"),
-            "Transactions of a batch, which is the paper's epoch: large ones, as in the paper, meet less often and \
-             show better what is contended; in small ones less has changed since the rehearsal.",
-            "meetings of the workers, latency, and the length of arrays of versions",
-            10_000,
-        ),
-        number(
-            ("caracal.contended", "8", "versions"),
-            "From how many versions in a batch on a record counts as contended, for `caracal.batch_append` and \
-             `caracal.split`.",
-            "how many records are managed apart",
-            10_000,
-        ),
-        switch(
-            "caracal.batch_append",
-            "`on` gathers the versions of contended records in buffers of each session's own, which are merged once; \
-             `off` puts each into its place under the record's latch.",
-            "latches of contended records while a batch is rehearsed",
-        ),
-        switch(
-            "caracal.split",
-            "`on` executes who writes a contended record on the worker responsible for it, so that they do not wait \
-             for each other across workers; `off` executes each on the worker of its client.",
-            "waits between workers, and how evenly they are busy",
-        ),
-        number(
-            ("caracal.collect_every", "4", "batches"),
-            "How many batches the versions of a record stand at most that is not written again: 1 settles all records \
-             in the next batch.",
-            "memory for versions, and reads that find a value in an array",
-            200,
-        ),
-    ];
+    type Settings = Settings;
     const SERIAL_STAMPS: bool = true;
     type Driver = Planned;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        let is_on = |name: &str| values.text(name) == "on";
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         Ok(Self {
-            batch_max: values.int("caracal.batch") as usize,
+            batch_max: settings.batch,
             slots: env.slots,
-            is_batch_append: is_on("caracal.batch_append"),
-            splits: is_on("caracal.split"),
-            contended: values.int("caracal.contended") as usize,
-            arrays: VersionArrays::new(values.int("caracal.collect_every") as usize, env.workers.max(1)),
+            is_batch_append: settings.batch_append,
+            splits: settings.split,
+            contended: settings.contended,
+            arrays: VersionArrays::new(settings.collect_every, env.workers.max(1)),
             batches: Batches::default(),
             is_abandoned: AtomicBool::new(false),
         })
     }
 
-    fn facts(values: &Values) -> Facts {
-        Facts { clients_min: values.int("caracal.batch") as usize, ..Facts::of(&Self::INFO) }
+    fn facts(settings: &Settings) -> Facts {
+        Facts { clients_min: settings.batch, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -514,14 +521,4 @@ impl Caracal {
         let absent = is_planted(&plants::CARACAL_IGNORES_NOTHING);
         if absent { array.fill(version, None) } else { array.ignore(version) }
     }
-}
-
-type Text = &'static str;
-
-const fn number((name, default, unit): (Text, Text, Text), doc: Text, stresses: Text, max: u64) -> Setting {
-    Setting { name, default, range: Range::Int(1, max), unit, doc, stresses }
-}
-
-const fn switch(name: Text, doc: Text, stresses: Text) -> Setting {
-    Setting { name, default: "on", range: Range::Choice(&["off", "on"]), unit: "", doc, stresses }
 }

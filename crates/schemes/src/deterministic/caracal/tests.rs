@@ -2,7 +2,7 @@
 //! contended records, and the time for which versions stand.
 
 use engine::driver::{self, Control, Job, Limit};
-use engine::setting::{Setting, SettingError, Values};
+use engine::setting::{Setting, SettingError, Settings, Values};
 use engine::{
     Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Lookup, Quiesced, Row, Schema, Share,
     Table, Transaction, TxnType, Violation, Workload,
@@ -143,7 +143,7 @@ fn run(given: Given<'_>, workers: usize, requests: u64) -> Run {
         .chain(given)
         .map(|(name, value)| (name.to_string(), value.to_string()))
         .collect();
-    let values = Values::new(<Caracal as engine::Scheme>::SETTINGS, &given).expect("legal settings");
+    let values = Values::new(<Caracal as engine::Scheme>::Settings::ALL, &given).expect("legal settings");
     let mut schema = Schema::new();
     let drive = Drive { workers: 1, clients: BATCH as u32, seed: 1 };
     let counts = Counts::declare(&values, drive, &mut schema).expect("legal");

@@ -49,10 +49,10 @@ pub mod plants;
 mod tests;
 
 use engine::driver::Planned;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, Planning, Retire, Scheme, Sink, Stamp,
-    Step, Ticket, Touch, Write,
+    Step, Ticket, Touch, Write, settings,
 };
 use parts::footprint::{Coverage, Mode};
 use parts::version_chain::{self, ChainHead, Stamped, below, settle};
@@ -63,6 +63,31 @@ use sync::plant::is_planted;
 use sync::waiter;
 
 use self::courses::{Courses, EarlyStamp, Run};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "pwv" {
+        /// Transactions of a batch: in small ones less has changed since the rehearsal; large ones meet less.
+        batch: usize {
+            default: "64",
+            range: Range::Int(1, 10_000),
+            unit: "transactions",
+            stresses: "meetings of the workers, latency, and the length of chains of versions",
+        },
+        /// Whether writes are seen before their transactions end: pays if a hot record is written long before.
+        early: bool {
+            default: "on",
+            stresses: "how long others wait for a hot record",
+        },
+        /// Attempts that a worker has open at a time: where one waits for others, it goes on with the next.
+        open: usize {
+            default: "8",
+            range: Range::Int(1, 1_000),
+            unit: "attempts",
+            stresses: "switches between attempts, and workers that wait",
+        },
+    }
+}
 
 /// The state that all transactions share.
 #[derive(Debug)]
@@ -122,50 +147,25 @@ impl Scheme for Pwv {
         views: engine::Views::Unconfirmed,
         idea: "fixes the order of a batch, and shows writes before their transactions end, when no rollback is due",
     };
-    const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "pwv.batch",
-            default: "64",
-            range: Range::Int(1, 10_000),
-            unit: "transactions",
-            doc: "Transactions of a batch: in small ones less has changed since the rehearsal; large ones meet less.",
-            stresses: "meetings of the workers, latency, and the length of chains of versions",
-        },
-        Setting {
-            name: "pwv.early",
-            default: "on",
-            range: Range::Choice(&["off", "on"]),
-            unit: "",
-            doc: "Whether writes are seen before their transactions end: pays if a hot record is written long before.",
-            stresses: "how long others wait for a hot record",
-        },
-        Setting {
-            name: "pwv.open",
-            default: "8",
-            range: Range::Int(1, 1_000),
-            unit: "attempts",
-            doc: "Attempts that a worker has open at a time: where one waits for others, it goes on with the next.",
-            stresses: "switches between attempts, and workers that wait",
-        },
-    ];
+    type Settings = Settings;
     const SERIAL_STAMPS: bool = true;
     type Driver = Planned;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
-        let batch_max = values.int("pwv.batch") as usize;
+    fn new(settings: &Settings, _: Env) -> Result<Self, SettingError> {
+        let batch_max = settings.batch;
         Ok(Self {
             batch_max,
-            open_max: values.int("pwv.open") as usize,
-            is_early: values.text("pwv.early") == "on",
+            open_max: settings.open,
+            is_early: settings.early,
             batches: Batches::default(),
             courses: Courses::new(batch_max),
             is_abandoned: AtomicBool::new(false),
         })
     }
 
-    fn facts(values: &Values) -> Facts {
-        Facts { clients_min: values.int("pwv.batch") as usize, ..Facts::of(&Self::INFO) }
+    fn facts(settings: &Settings) -> Facts {
+        Facts { clients_min: settings.batch, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {

@@ -3,7 +3,7 @@
 //! has exposed a write does not come to the end that its rehearsal promised.
 
 use engine::driver::{self, Control, Job, Limit};
-use engine::setting::{Setting, SettingError, Values};
+use engine::setting::{Setting, SettingError, Settings, Values};
 use engine::{
     Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Lookup, Quiesced, Row, Schema, Scheme,
     Share, Table, Transaction, TxnType, Violation, Workload,
@@ -197,7 +197,7 @@ fn play(parts: &'static [Part], workers: usize, given: &[(&str, &str)]) -> Playe
     const CLIENTS: usize = 12;
     let mut given: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     given.push(("pwv.batch".to_owned(), CLIENTS.to_string()));
-    let values = Values::new(Pwv::SETTINGS, &given).expect("legal");
+    let values = Values::new(<Pwv as Scheme>::Settings::ALL, &given).expect("legal");
     let mut schema = Schema::new();
     let drive = Drive { workers: 1, clients: 1, seed: 1 };
     let mut play = Play::declare(&values, drive, &mut schema).expect("legal");

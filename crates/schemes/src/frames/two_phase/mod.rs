@@ -20,7 +20,7 @@
 pub mod plants;
 
 use engine::driver::PerWorker;
-use engine::setting::{Setting, SettingError, Values};
+use engine::setting::{SettingError, Settings};
 use engine::{
     Abort, AccessSet, End, Env, Info, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket, Write,
 };
@@ -64,10 +64,10 @@ impl Header for LockWord {
 pub trait Rule: Sized + core::fmt::Debug + Send + Sync + 'static {
     /// The description of the scheme.
     const INFO: Info;
-    /// The settings of the scheme.
-    const SETTINGS: &'static [Setting];
     /// See [`Scheme::WAITS`].
     const WAITS: bool;
+    /// The settings of the scheme.
+    type Settings: Settings;
     /// The header of each record.
     type Header: Header;
     /// The rule's state of an attempt: made once per slot.
@@ -77,7 +77,7 @@ pub trait Rule: Sized + core::fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// Settings that contradict each other.
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError>;
+    fn new(settings: &Self::Settings, env: Env) -> Result<Self, SettingError>;
 
     /// The private state of a slot's attempts.
     fn attach(&self, slot: usize) -> Self::Party;
@@ -181,14 +181,14 @@ impl<R: Rule> Shape for TwoPhase<R> {
 
 impl<R: Rule> Scheme for TwoPhase<R> {
     const INFO: Info = R::INFO;
-    const SETTINGS: &'static [Setting] = R::SETTINGS;
     const WAITS: bool = R::WAITS;
     const UPGRADES: bool = true;
+    type Settings = R::Settings;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db, R>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        Ok(Self { rule: R::new(values, env)? })
+    fn new(settings: &R::Settings, env: Env) -> Result<Self, SettingError> {
+        Ok(Self { rule: R::new(settings, env)? })
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db, R> {

@@ -44,10 +44,10 @@ pub mod plants;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket,
-    Write,
+    Write, settings,
 };
 use parts::version_chain::{VersionStamp, words_of};
 use parts::{LockMode as Mode, LockWord};
@@ -59,6 +59,40 @@ use sync::waiter;
 use self::early_accesses::EarlyAccesses;
 use self::early_locks::EarlyLocks;
 use crate::frames::two_phase::room_for;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "bamboo" {
+        /// `on` shows what was written before the commit, which pays where a hot record is written early in long
+        /// transactions; `off` keeps it, as `wound_wait` does.
+        retire: bool {
+            default: "on",
+            stresses: "waits for hot records against cascading aborts",
+        },
+        /// The last part of a transaction in which nothing is shown before the commit, by the mean number of accesses
+        /// of the session: what is about to commit gains little, and may abort others.
+        delta_pct: u64 {
+            default: "15",
+            range: Range::Int(0, 100),
+            unit: "%",
+            stresses: "cascading aborts against waits",
+        },
+        /// `on` puts a reader before younger writers who have not committed, to read what was there before them; `off`
+        /// wounds them, as published for the plain form.
+        read_preimage: bool {
+            default: "on",
+            stresses: "aborts of writers against waits of writers for readers",
+        },
+        /// How long a wounded transaction waits at most, before it begins again, for the end of the one that wounded
+        /// it; 0 begins at once, as published, to go on behind what the older has shown.
+        respect_us: u64 {
+            default: "200",
+            range: Range::Int(0, 1_000_000),
+            unit: "us",
+            stresses: "work done again in vain against idle clients",
+        },
+    }
+}
 
 /// The bits after the point of the mean number of accesses; and the part of the mean that each commit replaces.
 const MEAN_SHIFT: u32 = 8;
@@ -109,57 +143,20 @@ impl Scheme for Bamboo {
         idea: "wounds and waits, but shows what it has written before it commits; who has seen that commits after it, \
                or aborts with it",
     };
-    const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "bamboo.retire",
-            default: "on",
-            range: Range::Choice(&["off", "on"]),
-            unit: "",
-            doc: "`on` shows what was written before the commit, which pays where a hot record is written early in \
-                  long transactions; `off` keeps it, as `wound_wait` does.",
-            stresses: "waits for hot records against cascading aborts",
-        },
-        Setting {
-            name: "bamboo.delta_pct",
-            default: "15",
-            range: Range::Int(0, 100),
-            unit: "%",
-            doc: "The last part of a transaction in which nothing is shown before the commit, by the mean number of \
-                  accesses of the session: what is about to commit gains little, and may abort others.",
-            stresses: "cascading aborts against waits",
-        },
-        Setting {
-            name: "bamboo.read_preimage",
-            default: "on",
-            range: Range::Choice(&["off", "on"]),
-            unit: "",
-            doc: "`on` puts a reader before younger writers who have not committed, to read what was there before \
-                  them; `off` wounds them, as published for the plain form.",
-            stresses: "aborts of writers against waits of writers for readers",
-        },
-        Setting {
-            name: "bamboo.respect_us",
-            default: "200",
-            range: Range::Int(0, 1_000_000),
-            unit: "us",
-            doc: "How long a wounded transaction waits at most, before it begins again, for the end of the one that \
-                  wounded it; 0 begins at once, as published, to go on behind what the older has shown.",
-            stresses: "work done again in vain against idle clients",
-        },
-    ];
+    type Settings = Settings;
     const WAITS: bool = true;
     const UPGRADES: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         room_for(env)?;
         Ok(Self {
             locks: EarlyLocks::new(env.slots),
-            retires: values.text("bamboo.retire") == "on",
-            delta_pct: values.int("bamboo.delta_pct"),
-            reads_past: values.text("bamboo.read_preimage") == "on",
-            respect_ns: values.int("bamboo.respect_us") * 1_000,
+            retires: settings.retire,
+            delta_pct: settings.delta_pct,
+            reads_past: settings.read_preimage,
+            respect_ns: settings.respect_us * 1_000,
         })
     }
 

@@ -29,13 +29,59 @@ mod tests;
 
 use core::cmp::Reverse;
 
-use engine::setting::{Range, Setting, SettingError, Values};
-use engine::{Abort, Admits, Env, Family, Info, Isolation, Ticket};
+use engine::setting::{Range, SettingError};
+use engine::{Abort, Admits, Env, Family, Info, Isolation, Ticket, settings, words};
 use parts::wait_graph::{Seeker, WaitGraph, Weight};
 use parts::{LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
 use sync::clock;
 
 use crate::frames::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "dl_detect" {
+        /// How long an attempt waits for a lock before it says for whom and looks for a deadlock; most waits end
+        /// before, and a longer delay spares their cost and lets deadlocks last.
+        delay_us: u64 {
+            default: "20",
+            range: Range::Int(0, 1_000_000),
+            unit: "us",
+            stresses: "the cost of looking for deadlocks against the time that they last",
+        },
+        /// How long after a look for deadlocks an attempt that still waits looks again; only a deadlock that comes of a
+        /// request which a third takes back needs a second look.
+        period_us: u64 {
+            default: "200",
+            range: Range::Int(1, 1_000_000),
+            unit: "us",
+            stresses: "the cost of looking for deadlocks against the time that rare ones last",
+        },
+        /// How long an attempt waits for a lock before it aborts, or 0 for as long as it takes; no deadlock needs it,
+        /// and it bounds chains of waits behind slow transactions.
+        timeout_us: u64 {
+            default: "0",
+            range: Range::Int(0, 60_000_000),
+            unit: "us",
+            stresses: "aborts against long waits for locks",
+        },
+        /// Who of a deadlock aborts: the youngest, so that nobody is chosen for ever, or who has the fewest locks,
+        /// which loses the least work.
+        victim: Victim {
+            default: "youngest",
+            stresses: "work lost by deadlocks against fairness",
+        },
+    }
+}
+
+words! {
+    /// Who of a deadlock aborts.
+    pub enum Victim {
+        /// The attempt with the latest begin.
+        Youngest = "youngest",
+        /// The attempt that has the fewest locks.
+        FewestLocks = "fewest_locks",
+    }
+}
 
 /// Two-phase locking in which attempts wait, and one of those that wait for each other aborts.
 pub type DlDetect = TwoPhase<DetectCycles>;
@@ -88,57 +134,20 @@ impl Rule for DetectCycles {
         views: engine::Views::Confirmed,
         idea: "locks each record before it is accessed, waits for locks, aborts one of those who wait for each other",
     };
-    const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "dl_detect.delay_us",
-            default: "20",
-            range: Range::Int(0, 1_000_000),
-            unit: "us",
-            doc: "How long an attempt waits for a lock before it says for whom and looks for a deadlock; most waits \
-                  end before, and a longer delay spares their cost and lets deadlocks last.",
-            stresses: "the cost of looking for deadlocks against the time that they last",
-        },
-        Setting {
-            name: "dl_detect.period_us",
-            default: "200",
-            range: Range::Int(1, 1_000_000),
-            unit: "us",
-            doc: "How long after a look for deadlocks an attempt that still waits looks again; only a deadlock that \
-                  comes of a request which a third takes back needs a second look.",
-            stresses: "the cost of looking for deadlocks against the time that rare ones last",
-        },
-        Setting {
-            name: "dl_detect.timeout_us",
-            default: "0",
-            range: Range::Int(0, 60_000_000),
-            unit: "us",
-            doc: "How long an attempt waits for a lock before it aborts, or 0 for as long as it takes; no deadlock \
-                  needs it, and it bounds chains of waits behind slow transactions.",
-            stresses: "aborts against long waits for locks",
-        },
-        Setting {
-            name: "dl_detect.victim",
-            default: "youngest",
-            range: Range::Choice(&["youngest", "fewest_locks"]),
-            unit: "",
-            doc: "Who of a deadlock aborts: the youngest, so that nobody is chosen for ever, or who has the fewest \
-                  locks, which loses the least work.",
-            stresses: "work lost by deadlocks against fairness",
-        },
-    ];
+    type Settings = Settings;
     const WAITS: bool = true;
     type Header = LockWord;
     type Party = Waiter;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         room_for(env)?;
         Ok(Self {
             queues: LockQueues::new(env.slots),
             graph: WaitGraph::new(env.slots),
-            delay_ns: values.int("dl_detect.delay_us") * 1_000,
-            period_ns: values.int("dl_detect.period_us") * 1_000,
-            timeout_ns: values.int("dl_detect.timeout_us") * 1_000,
-            goes_by_locks: values.text("dl_detect.victim") == "fewest_locks",
+            delay_ns: settings.delay_us * 1_000,
+            period_ns: settings.period_us * 1_000,
+            timeout_ns: settings.timeout_us * 1_000,
+            goes_by_locks: settings.victim == Victim::FewestLocks,
         })
     }
 

@@ -19,14 +19,28 @@ pub mod plants;
 #[cfg(all(test, feature = "tests", not(loom)))]
 mod tests;
 
-use engine::setting::{Range, Setting, SettingError, Values};
-use engine::{Abort, Admits, Env, Family, Info, Isolation, Retire, Ticket};
+use engine::setting::{Range, SettingError};
+use engine::{Abort, Admits, Env, Family, Info, Isolation, Retire, Ticket, settings};
 use storage::Meta;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 use sync::{hint, waiter};
 
 use crate::frames::two_phase::{Left, Mode, Rule, TwoPhase};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "no_wait" {
+        /// How often a conflicting lock is looked at again before the attempt aborts; pays while locks are held briefly
+        /// by transactions that run, and 0 is the published scheme.
+        spin: u64 {
+            default: "64",
+            range: Range::Int(0, 1_000_000),
+            unit: "looks",
+            stresses: "aborts against time spent waiting for locks",
+        },
+    }
+}
 
 /// Two-phase locking that aborts at a conflict.
 pub type NoWait = TwoPhase<AbortAtOnce>;
@@ -96,21 +110,13 @@ impl Rule for AbortAtOnce {
         views: engine::Views::Confirmed,
         idea: "locks each record before it is accessed, keeps the locks to the end, aborts when one is held",
     };
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "no_wait.spin",
-        default: "64",
-        range: Range::Int(0, 1_000_000),
-        unit: "looks",
-        doc: "How often a conflicting lock is looked at again before the attempt aborts; pays while locks are \
-              held briefly by transactions that run, and 0 is the published scheme.",
-        stresses: "aborts against time spent waiting for locks",
-    }];
+    type Settings = Settings;
     const WAITS: bool = false;
     type Header = Header;
     type Party = ();
 
-    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
-        Ok(Self { spin: values.int("no_wait.spin") })
+    fn new(settings: &Settings, _: Env) -> Result<Self, SettingError> {
+        Ok(Self { spin: settings.spin })
     }
 
     fn attach(&self, _: usize) {}

@@ -28,12 +28,24 @@ pub mod plants;
 #[cfg(all(test, feature = "tests", not(loom)))]
 mod tests;
 
-use engine::setting::{Range, Setting, SettingError, Values};
-use engine::{Abort, Admits, Env, Family, Info, Isolation, Ticket};
+use engine::setting::SettingError;
+use engine::{Abort, Admits, Env, Family, Info, Isolation, Ticket, settings};
 use parts::{LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
 use sync::plant::is_planted;
 
 use crate::frames::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "wait_die" {
+        /// Whether a reader that is younger than all who wait for a record joins the readers who have it, as published,
+        /// in place of dying; pays where a record is mostly read, and can keep a writer waiting for ever.
+        bypass: bool {
+            default: "off",
+            stresses: "aborts of young readers against waits of old writers",
+        },
+    }
+}
 
 /// Two-phase locking in which the older waits and the younger dies.
 pub type WaitDie = TwoPhase<WaitOrDie>;
@@ -79,23 +91,14 @@ impl Rule for WaitOrDie {
         views: engine::Views::Confirmed,
         idea: "locks each record before it is accessed; of two in conflict the older waits, the younger aborts",
     };
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "wait_die.bypass",
-        default: "off",
-        range: Range::Choice(&["off", "on"]),
-        unit: "",
-        doc: "Whether a reader that is younger than all who wait for a record joins the readers who have it, as \
-              published, in place of dying; pays where a record is mostly read, and can keep a writer waiting for \
-              ever.",
-        stresses: "aborts of young readers against waits of old writers",
-    }];
+    type Settings = Settings;
     const WAITS: bool = true;
     type Header = LockWord;
     type Party = Party;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         room_for(env)?;
-        let may_pass = values.text("wait_die.bypass") == "on";
+        let may_pass = settings.bypass;
         Ok(Self { queues: LockQueues::new(env.slots), age: Age { may_pass } })
     }
 

@@ -30,12 +30,26 @@ pub mod plants;
 #[cfg(all(test, feature = "tests", not(loom)))]
 mod tests;
 
-use engine::setting::{Range, Setting, SettingError, Values};
-use engine::{Abort, Admits, End, Env, Family, Info, Isolation, Ticket};
+use engine::setting::{Range, SettingError};
+use engine::{Abort, Admits, End, Env, Family, Info, Isolation, Ticket, settings};
 use parts::{Fates, LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
 use sync::plant::is_planted;
 
 use crate::frames::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "wound_wait" {
+        /// How long a wounded transaction waits at most, before it begins again, for the end of the one that wounded
+        /// it; 0 begins at once, as published, and pays where the older is slow and goes elsewhere.
+        respect_us: u64 {
+            default: "10000",
+            range: Range::Int(0, 1_000_000),
+            unit: "us",
+            stresses: "work done again in vain against idle clients",
+        },
+    }
+}
 
 /// Two-phase locking in which the younger waits and the older wounds.
 pub type WoundWait = TwoPhase<WoundOrWait>;
@@ -88,25 +102,17 @@ impl Rule for WoundOrWait {
         idea: "locks each record before it is accessed; of two in conflict the younger waits for the older, or aborts \
                if it has the lock",
     };
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "wound_wait.respect_us",
-        default: "10000",
-        range: Range::Int(0, 1_000_000),
-        unit: "us",
-        doc: "How long a wounded transaction waits at most, before it begins again, for the end of the one that \
-              wounded it; 0 begins at once, as published, and pays where the older is slow and goes elsewhere.",
-        stresses: "work done again in vain against idle clients",
-    }];
+    type Settings = Settings;
     const WAITS: bool = true;
     type Header = LockWord;
     type Party = Party;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         room_for(env)?;
         Ok(Self {
             queues: LockQueues::new(env.slots),
             fates: Fates::new(env.slots),
-            respect_ns: values.int("wound_wait.respect_us") * 1_000,
+            respect_ns: settings.respect_us * 1_000,
         })
     }
 

@@ -47,10 +47,10 @@ pub mod plants;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, Admits, End, Env, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Ticket, Write, settings, words,
 };
 use parts::version_chain::{
     ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle, wait_for_decision, words_of,
@@ -60,6 +60,49 @@ use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::plant::is_planted;
 
 use self::clocks::{Clock, Clocks};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "cicada" {
+        /// Whether who has aborted lately writes what was written last first; `off`: what it comes to first.
+        sort: bool {
+            default: "on",
+            stresses: "how early attempts fail that write much, and something that many write",
+        },
+        /// Whether who has aborted lately looks before it installs anything whether that would fail.
+        early_check: bool {
+            default: "on",
+            stresses: "how many versions are installed in vain, and the price of a second look",
+        },
+        /// Whether transactions that are declared read-only read a snapshot of a while ago, and never abort.
+        snapshots: bool {
+            default: "on",
+            stresses: "long readers among writers, and the age of what is read",
+        },
+        /// Whether who meets an earlier version that is undecided waits for the decision, or aborts.
+        pending: Pending {
+            default: "wait",
+            stresses: "the choice between blocking and aborting on records that are written often",
+        },
+        /// By how much the timestamps of a client are ahead of its clock from an abort to its next commit.
+        boost_us: u64 {
+            default: "1",
+            range: Range::Int(0, 1_000),
+            unit: "us",
+            stresses: "who wins against whom, on machines whose processors are not equally fast",
+        },
+    }
+}
+
+words! {
+    /// The reaction of an attempt to an earlier version without a decision.
+    pub enum Pending {
+        /// It aborts.
+        Abort = "abort",
+        /// It waits for the decision.
+        Wait = "wait",
+    }
+}
 
 /// Commits in a row after which a slot takes its work for uncontended. The number is that of the authors' code.
 const CALM: u32 = 5;
@@ -120,52 +163,19 @@ impl Scheme for Cicada {
         views: engine::Views::Confirmed,
         idea: "timestamps of loosely synchronised clocks order transactions, which validate that they read as of them",
     };
-    const SETTINGS: &'static [Setting] = &[
-        switch(
-            "cicada.sort",
-            "Whether who has aborted lately writes what was written last first; `off`: what it comes to first.",
-            "how early attempts fail that write much, and something that many write",
-        ),
-        switch(
-            "cicada.early_check",
-            "Whether who has aborted lately looks before it installs anything whether that would fail.",
-            "how many versions are installed in vain, and the price of a second look",
-        ),
-        switch(
-            "cicada.snapshots",
-            "Whether transactions that are declared read-only read a snapshot of a while ago, and never abort.",
-            "long readers among writers, and the age of what is read",
-        ),
-        Setting {
-            name: "cicada.pending",
-            default: "wait",
-            range: Range::Choice(&["abort", "wait"]),
-            unit: "",
-            doc: "Whether who meets an earlier version that is undecided waits for the decision, or aborts.",
-            stresses: "the choice between blocking and aborting on records that are written often",
-        },
-        Setting {
-            name: "cicada.boost_us",
-            default: "1",
-            range: Range::Int(0, 1_000),
-            unit: "us",
-            doc: "By how much the timestamps of a client are ahead of its clock from an abort to its next commit.",
-            stresses: "who wins against whom, on machines whose processors are not equally fast",
-        },
-    ];
+    type Settings = Settings;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        let is_on = |name| values.text(name) == "on";
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         Ok(Self {
             clocks: Clocks::new(env.slots),
-            sorts: is_on("cicada.sort"),
-            checks_early: is_on("cicada.early_check"),
-            waits: values.text("cicada.pending") == "wait",
-            boost_ns: values.int("cicada.boost_us") * 1_000,
-            has_snapshots: is_on("cicada.snapshots"),
+            sorts: settings.sort,
+            checks_early: settings.early_check,
+            waits: settings.pending == Pending::Wait,
+            boost_ns: settings.boost_us * 1_000,
+            has_snapshots: settings.snapshots,
         })
     }
 
@@ -517,9 +527,4 @@ impl<'db> Txn<'db> {
         let is_same = wts(self.visible(record)?) == seen || is_planted(&plants::CICADA_SKIPS_READS);
         if is_same { Ok(()) } else { Err(Abort::ReadChanged) }
     }
-}
-
-/// A setting that is on unless it is turned off.
-const fn switch(name: &'static str, doc: &'static str, stresses: &'static str) -> Setting {
-    Setting { name, default: "on", range: Range::Choice(&["off", "on"]), unit: "", doc, stresses }
 }

@@ -45,8 +45,8 @@ pub mod plants;
 #[cfg(all(test, feature = "tests", not(loom)))]
 mod tests;
 
-use engine::setting::{Range, Setting, Values};
-use engine::{Admits, Facts, Family, Info, Isolation};
+use engine::setting::Range;
+use engine::{Admits, Facts, Family, Info, Isolation, settings, words};
 use parts::PendingWrites;
 use parts::anti_dependencies::{Options, Rule, Watched, Watching};
 use parts::certifier::wait_us;
@@ -56,6 +56,79 @@ use sync::plant::is_planted;
 use super::si::Snapshots;
 use super::ssi::Structures;
 use super::ssn::Exclusion;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "ermia" {
+        /// The certifier above the snapshots: `ssn`, the serial safety net; `ssi`, which refuses dangerous structures;
+        /// `si`, none, which makes the promise snapshot isolation; `ssn_rc`, the net over read committed, by which
+        /// attempts see what is committed while they run.
+        line: Above {
+            default: "ssn",
+            stresses: "tracking of reads, and aborts of who reads what others overwrite",
+        },
+        /// `on` has every version reached through a word that leads to it; `off` lets one stand within its record, as
+        /// `run.versions` has it, which spares a cache miss where the footprint fits the caches.
+        indirection: bool {
+            default: "on",
+            stresses: "cache misses between a record and its version",
+        },
+        /// `on` lets read-only transactions read a state of a while ago that is known to be safe: they are not
+        /// certified, leave nothing behind and never abort, and who overwrites what was overtaken before that state is
+        /// refused; under the line `si` every state is safe and nothing changes.
+        safe_snapshots: bool {
+            default: "off",
+            stresses: "old versions and deleted rows that stay, and aborts of writers in danger",
+        },
+        /// How old a safe snapshot may be when a read-only transaction comes; a younger one shows more, an older one
+        /// keeps more versions, with 0 one is taken whenever somebody comes.
+        snapshot_us: u64 {
+            default: "10000",
+            range: Range::Int(0, 10_000_000),
+            unit: "us",
+            stresses: "the counter of numbers, and the age of snapshots",
+        },
+        /// `on` has attempts that have read much remember no further reads of stale versions: who overwrites any of
+        /// these tells them all; pays where they read very much that is seldom written. Under the line `si` nothing is
+        /// remembered anyway.
+        read_mostly: bool {
+            default: "off",
+            stresses: "the size of read sets, against aborts without need",
+        },
+        /// How many reads an attempt remembers before it counts as one that has read much; few make false aborts of
+        /// short transactions.
+        read_mostly_after: usize {
+            default: "1000",
+            range: Range::Int(0, 1_000_000_000),
+            unit: "reads",
+            stresses: "the size of read sets, against aborts without need",
+        },
+        /// How much log is between a version and a snapshot for which it is stale; less makes more versions stale that
+        /// are soon overwritten.
+        stale_kb: u64 {
+            default: "4096",
+            range: Range::Int(0, 1 << 40),
+            unit: "kilobytes",
+            stresses: "the size of read sets, against aborts without need",
+        },
+        /// How long a retry waits for the writer that it lost to.
+        wait_us: u64 = wait_us,
+    }
+}
+
+words! {
+    /// The certifier above the snapshots.
+    pub enum Above {
+        /// Nothing.
+        Si = "si",
+        /// SSI: dangerous structures are refused.
+        Ssi = "ssi",
+        /// SSN: attempts that may close a circle are refused.
+        Ssn = "ssn",
+        /// SSN over read committed.
+        SsnRc = "ssn_rc",
+    }
+}
 
 /// Snapshots over indirections, numbered by a log, with a choice of certifiers.
 pub type Ermia = Snapshots<Watching<Certificate>>;
@@ -113,108 +186,42 @@ impl Rule for Certificate {
         idea: "reads snapshots through an indirection, numbers commits by their space in one log, certifies by the \
                serial safety net, by dangerous structures or not at all",
     };
-    const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "ermia.line",
-            default: "ssn",
-            range: Range::Choice(&["si", "ssi", "ssn", "ssn_rc"]),
-            unit: "",
-            doc: "What is above the snapshots: `ssn`, the serial safety net, or `ssi`, which refuses dangerous \
-                  structures; `si`, nothing, which makes the promise snapshot isolation; `ssn_rc` is the net over read \
-                  committed, by which attempts see what is committed while they run.",
-            stresses: "tracking of reads, and aborts of who reads what others overwrite",
-        },
-        Setting {
-            name: "ermia.indirection",
-            default: "on",
-            range: Range::Choice(&["on", "off"]),
-            unit: "",
-            doc: "`on` has every version reached through a word that leads to it; `off` lets one stand within its \
-                  record, as `run.versions` has it, which spares a cache miss where the footprint fits the caches.",
-            stresses: "cache misses between a record and its version",
-        },
-        Setting {
-            name: "ermia.safe_snapshots",
-            default: "off",
-            range: Range::Choice(&["off", "on"]),
-            unit: "",
-            doc: "`on` lets read-only transactions read a state of a while ago that is known to be safe: they are not \
-                  certified, leave nothing behind and never abort, and who overwrites what was overtaken before that \
-                  state is refused; under the line `si` every state is safe and nothing changes.",
-            stresses: "old versions and deleted rows that stay, and aborts of writers in danger",
-        },
-        Setting {
-            name: "ermia.snapshot_us",
-            default: "10000",
-            range: Range::Int(0, 10_000_000),
-            unit: "us",
-            doc: "How old a safe snapshot may be when a read-only transaction comes; a younger one shows more, an \
-                  older one keeps more versions, with 0 one is taken whenever somebody comes.",
-            stresses: "the counter of numbers, and the age of snapshots",
-        },
-        Setting {
-            name: "ermia.read_mostly",
-            default: "off",
-            range: Range::Choice(&["off", "on"]),
-            unit: "",
-            doc: "`on` has attempts that have read much remember no further reads of stale versions: who overwrites \
-                  any of these tells them all; pays where they read very much that is seldom written. Under the \
-                  line `si` nothing is remembered anyway.",
-            stresses: "the size of read sets, against aborts without need",
-        },
-        Setting {
-            name: "ermia.read_mostly_after",
-            default: "1000",
-            range: Range::Int(0, 1_000_000_000),
-            unit: "reads",
-            doc: "How many reads an attempt remembers before it counts as one that has read much; few make false \
-                  aborts of short transactions.",
-            stresses: "the size of read sets, against aborts without need",
-        },
-        Setting {
-            name: "ermia.stale_kb",
-            default: "4096",
-            range: Range::Int(0, 1 << 40),
-            unit: "kilobytes",
-            doc: "How much log is between a version and a snapshot for which it is stale; less makes more versions \
-                  stale that are soon overwritten.",
-            stresses: "the size of read sets, against aborts without need",
-        },
-        wait_us(Self::WAIT_US),
-    ];
-    const WAIT_US: &'static str = "ermia.wait_us";
+    type Settings = Settings;
     type Line = Line;
     const LENIENT: Option<Line> = Some(Line::Si);
 
-    fn line(values: &Values) -> Line {
-        match values.text("ermia.line") {
-            "si" => Line::Si,
-            "ssi" => Line::Ssi,
-            _ => Line::Ssn,
+    fn line(settings: &Settings) -> Line {
+        match settings.line {
+            Above::Si => Line::Si,
+            Above::Ssi => Line::Ssi,
+            Above::Ssn | Above::SsnRc => Line::Ssn,
         }
     }
 
-    fn facts(values: &Values) -> Facts {
-        let is_si = Self::line(values) == Line::Si;
+    fn wait_us(settings: &Settings) -> u64 {
+        settings.wait_us
+    }
+
+    fn facts(settings: &Settings) -> Facts {
+        let is_si = Self::line(settings) == Line::Si;
         Facts {
             isolation: if is_si { Isolation::Snapshot } else { Self::INFO.isolation },
-            has_versions_apart: values.text("ermia.indirection") == "on",
+            has_versions_apart: settings.indirection,
             ..Facts::of(&Self::INFO)
         }
     }
 
     // ANCHOR: options
-    fn options(values: &Values) -> Options {
-        if Self::line(values) == Line::Si {
+    fn options(settings: &Settings) -> Options {
+        if Self::line(settings) == Line::Si {
             return Options::default();
         }
-        let is_on = |name: &str| values.text(name) == "on";
-        let safe_ns = || values.int("ermia.snapshot_us") * 1_000;
-        let stale = || (values.int("ermia.read_mostly_after") as usize, values.int("ermia.stale_kb") << 10);
+        let safe_ns = || settings.snapshot_us * 1_000;
+        let stale = || (settings.read_mostly_after, settings.stale_kb << 10);
         Options {
-            sees_all: values.text("ermia.line") == "ssn_rc",
-            safe_ns: is_on("ermia.safe_snapshots").then(safe_ns),
-            stale: is_on("ermia.read_mostly").then(stale),
+            sees_all: settings.line == Above::SsnRc,
+            safe_ns: settings.safe_snapshots.then(safe_ns),
+            stale: settings.read_mostly.then(stale),
         }
     }
     // ANCHOR_END: options

@@ -1,7 +1,9 @@
 //! Claims about ERMIA: its lines, its log's space, safe snapshots, reads that nobody remembers, and the places of
 //! its versions.
 
-use engine::{Abort, Attempt, Homes, Isolation, Observer, Scheme, Session, Stamp, Ticket, Transaction};
+use engine::{
+    Abort, Attempt, Facts, Homes, Isolation, Observer, Scheme, Session, Stamp, Ticket, Transaction,
+};
 
 use crate::multiversion::ermia::Ermia;
 use crate::multiversion::si::Si;
@@ -110,7 +112,7 @@ fn the_promise_is_that_of_the_line() {
         (LINE_SSN_RC, Isolation::Serializable),
         (LINE_SI, Isolation::Snapshot),
     ] {
-        assert_eq!(Ermia::facts(&values::<Ermia>(given)).isolation, isolation);
+        assert_eq!(Facts::under::<Ermia>(&values::<Ermia>(given)).isolation, isolation);
         let is_refused = isolation == Isolation::Serializable;
         assert_eq!(write_skew(given), if is_refused { REFUSED } else { Ok(()) }, "{given:?}");
     }

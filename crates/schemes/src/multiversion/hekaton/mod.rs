@@ -42,16 +42,28 @@ pub mod plants;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::SettingError;
 use engine::{
     Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme, Sink, Stamp, Ticket,
-    Write,
+    Write, settings,
 };
 use parts::speculation::{self, CommitDependencies, Uncertain, Writer, look, number, wait_for_end};
 use parts::version_chain::{ChainHead, VersionStamp, is_absent, leaving, settle, words_of};
 use parts::{PendingWrites, Timestamps};
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::plant::is_planted;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "hekaton" {
+        /// `on` reads versions whose writer is being validated, and fails with it; `off` waits for its decision, which
+        /// pays where many fail.
+        speculation: bool {
+            default: "on",
+            stresses: "the choice between waiting and cascading aborts on records that are written often",
+        },
+    }
+}
 
 /// The state that all transactions share: the source of numbers.
 #[derive(Debug)]
@@ -113,21 +125,13 @@ impl Scheme for Hekaton {
         views: engine::Views::Unconfirmed,
         idea: "reads as of the begin, validates as of the end, and reads what is being validated in advance",
     };
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "hekaton.speculation",
-        default: "on",
-        range: Range::Choice(&["off", "on"]),
-        unit: "",
-        doc: "`on` reads versions whose writer is being validated, and fails with it; `off` waits for its \
-              decision, which pays where many fail.",
-        stresses: "the choice between waiting and cascading aborts on records that are written often",
-    }];
+    type Settings = Settings;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        let speculates = values.text("hekaton.speculation") == "on";
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
+        let speculates = settings.speculation;
         Ok(Self { numbers: Timestamps::new(env.slots), speculates })
     }
 

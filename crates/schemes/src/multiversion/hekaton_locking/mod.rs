@@ -53,10 +53,10 @@ mod tests;
 use core::cmp::Reverse;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, AccessSet, Admits, End, Env, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Ticket, Write, settings,
 };
 use parts::speculation::{self, CommitDependencies, Uncertain, Writer, wait_for_end};
 use parts::version_chain::{ChainHead, VersionStamp, is_absent, leaving, settle, words_of};
@@ -67,6 +67,26 @@ use sync::plant::is_planted;
 use sync::{clock, waiter};
 
 use self::leaf_locks::{LeafHolders, LeafLocks};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "hekaton_locking" {
+        /// `on` reads versions whose writer has its end number and is not certain yet, and fails with it; `off` waits
+        /// for its decision.
+        speculation: bool {
+            default: "on",
+            stresses: "the choice between waiting and cascading aborts on records that are written often",
+        },
+        /// How long an attempt waits at its end before it says who waits for whom and looks for a deadlock, and before
+        /// it does so again, for those who began to wait later; a longer one lets deadlocks last.
+        period_us: u64 {
+            default: "10",
+            range: Range::Int(1, 1_000_000),
+            unit: "us",
+            stresses: "the cost of looking for deadlocks against the time that they last",
+        },
+    }
+}
 
 /// The state that all transactions share: the source of numbers, the holders of leaf locks, and the graph of waits.
 #[derive(Debug)]
@@ -135,39 +155,20 @@ impl Scheme for HekatonLocking {
         views: engine::Views::Unconfirmed,
         idea: "locks the latest versions that it reads, writes over what others have locked, and ends after them",
     };
-    const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "hekaton_locking.speculation",
-            default: "on",
-            range: Range::Choice(&["off", "on"]),
-            unit: "",
-            doc: "`on` reads versions whose writer has its end number and is not certain yet, and fails with it; `off` \
-                  waits for its decision.",
-            stresses: "the choice between waiting and cascading aborts on records that are written often",
-        },
-        Setting {
-            name: "hekaton_locking.period_us",
-            default: "10",
-            range: Range::Int(1, 1_000_000),
-            unit: "us",
-            doc: "How long an attempt waits at its end before it says who waits for whom and looks for a deadlock, and \
-                  before it does so again, for those who began to wait later; a longer one lets deadlocks last.",
-            stresses: "the cost of looking for deadlocks against the time that they last",
-        },
-    ];
+    type Settings = Settings;
     const WAITS: bool = true;
     const UPGRADES: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         Ok(Self {
             numbers: Timestamps::new(env.slots),
             holders: LeafHolders::new(env.slots),
             graph: WaitGraph::new(env.slots),
-            speculates: values.text("hekaton_locking.speculation") == "on",
-            period_ns: values.int("hekaton_locking.period_us") * 1_000,
+            speculates: settings.speculation,
+            period_ns: settings.period_us * 1_000,
         })
     }
 

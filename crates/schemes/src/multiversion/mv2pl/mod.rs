@@ -40,10 +40,10 @@ pub mod plants;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, AccessSet, Admits, End, Env, Facts, Family, Info, Isolation, LeafSet, Observer, Retire, Scheme,
-    Sink, Stamp, Ticket, Write,
+    Sink, Stamp, Ticket, Write, settings, words,
 };
 use parts::canonical_locks::{LockWord, Mode};
 use parts::version_chain::{
@@ -53,6 +53,44 @@ use parts::{PendingWrites, Timestamps, value_before};
 use storage::{Meta, RecordRef, Shape, Slot, Versioned};
 use sync::plant::is_planted;
 use sync::{clock, hint, waiter};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "mv2pl" {
+        /// `fresh` shows those who only read all that was committed when they began; `stale` the state of a moment ago,
+        /// without a look at who is committing, and promises serializable, not strictly so.
+        snapshots: Snapshots {
+            default: "fresh",
+            stresses: "what transactions that only read cost to begin",
+        },
+        /// How long an attempt that may write waits for a lock before it aborts; 0 is to abort at once, and what is
+        /// longer also ends deadlocks.
+        wait_us: u64 {
+            default: "0",
+            range: Range::Int(0, 10_000_000),
+            unit: "us",
+            stresses: "the choice between blocking and aborting on records that are written often",
+        },
+        /// How often a conflicting lock is looked at again before the attempt aborts or waits; pays while locks are
+        /// held briefly by transactions that run.
+        spin: u64 {
+            default: "64",
+            range: Range::Int(0, 1_000_000),
+            unit: "looks",
+            stresses: "aborts against time spent waiting for locks",
+        },
+    }
+}
+
+words! {
+    /// The state that transactions see which only read.
+    pub enum Snapshots {
+        /// All that was committed when they began.
+        Fresh = "fresh",
+        /// The state of a moment ago.
+        Stale = "stale",
+    }
+}
 
 /// The state that all transactions share: the sources of commit numbers and of snapshots.
 #[derive(Debug)]
@@ -131,53 +169,25 @@ impl Scheme for Mv2pl {
         views: engine::Views::Confirmed,
         idea: "who may write locks what it touches and makes versions; who only reads sees a snapshot without a lock",
     };
-    const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "mv2pl.snapshots",
-            default: "fresh",
-            range: Range::Choice(&["fresh", "stale"]),
-            unit: "",
-            doc: "`fresh` shows those who only read all that was committed when they began; `stale` the state of a \
-                  moment ago, without a look at who is committing, and promises serializable, not strictly so.",
-            stresses: "what transactions that only read cost to begin",
-        },
-        Setting {
-            name: "mv2pl.wait_us",
-            default: "0",
-            range: Range::Int(0, 10_000_000),
-            unit: "us",
-            doc: "How long an attempt that may write waits for a lock before it aborts; 0 is to abort at once, and \
-                  what is longer also ends deadlocks.",
-            stresses: "the choice between blocking and aborting on records that are written often",
-        },
-        Setting {
-            name: "mv2pl.spin",
-            default: "64",
-            range: Range::Int(0, 1_000_000),
-            unit: "looks",
-            doc: "How often a conflicting lock is looked at again before the attempt aborts or waits; pays while \
-                  locks are held briefly by transactions that run.",
-            stresses: "aborts against time spent waiting for locks",
-        },
-    ];
+    type Settings = Settings;
     const UPGRADES: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         Ok(Self {
             commits: Timestamps::new(env.slots),
             snapshots: Timestamps::new(env.slots),
-            is_fresh: values.text("mv2pl.snapshots") == "fresh",
-            wait_ns: values.int("mv2pl.wait_us") * 1_000,
-            spin: values.int("mv2pl.spin"),
+            is_fresh: settings.snapshots == Snapshots::Fresh,
+            wait_ns: settings.wait_us * 1_000,
+            spin: settings.spin,
         })
     }
 
-    fn facts(values: &Values) -> Facts {
+    fn facts(settings: &Settings) -> Facts {
         let fresh = Facts::of(&Self::INFO);
-        if values.text("mv2pl.snapshots") == "fresh" {
+        if settings.snapshots == Snapshots::Fresh {
             fresh
         } else {
             Facts { isolation: Isolation::Serializable, ..fresh }

@@ -35,9 +35,10 @@ pub mod plants;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, Admits, End, Env, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket, Write,
+    settings,
 };
 use parts::version_chain::{
     ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle, wait_for_decision, words_of,
@@ -46,6 +47,20 @@ use parts::{GapMark, PendingWrites, Timestamps, value_before};
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::clock;
 use sync::plant::is_planted;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "mvto" {
+        /// How long an attempt waits for an earlier one to decide on a version that it needs, before it aborts; 0,
+        /// never to wait, pays only where transactions wait for their clients while they write.
+        wait_us: u64 {
+            default: "10000",
+            range: Range::Int(0, 10_000_000),
+            unit: "us",
+            stresses: "the choice between blocking and aborting on records that are written often",
+        },
+    }
+}
 
 /// The state that all transactions share: the source of timestamps.
 #[derive(Debug)]
@@ -99,21 +114,13 @@ impl Scheme for Mvto {
         views: engine::Views::Consistent,
         idea: "timestamps at begin order all transactions; readers see old versions, writers that come too late abort",
     };
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "mvto.wait_us",
-        default: "10000",
-        range: Range::Int(0, 10_000_000),
-        unit: "us",
-        doc: "How long an attempt waits for an earlier one to decide on a version that it needs, before it aborts; \
-              0, never to wait, pays only where transactions wait for their clients while they write.",
-        stresses: "the choice between blocking and aborting on records that are written often",
-    }];
+    type Settings = Settings;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        Ok(Self { timestamps: Timestamps::new(env.slots), wait_ns: values.int("mvto.wait_us") * 1_000 })
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
+        Ok(Self { timestamps: Timestamps::new(env.slots), wait_ns: settings.wait_us * 1_000 })
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {

@@ -3,7 +3,7 @@
 use core::cell::Cell as Flag;
 use core::ops::ControlFlow;
 
-use engine::setting::Values;
+use engine::setting::{Settings, Values};
 use engine::{
     Abort, Database, Direction, Env, Homes, Lookup, Schema, Scheme, Session, Table, Ticket, Transaction,
 };
@@ -26,7 +26,8 @@ fn ticket() -> Ticket {
 fn check(lookup: Lookup, test: impl FnOnce(&Database<Mvto>, Table<Cell>)) {
     let mut schema = Schema::new();
     let table = schema.table("cells", lookup, 8).group();
-    let values = Values::new(Mvto::SETTINGS, &[("mvto.wait_us".into(), "0".into())]).expect("legal");
+    let values =
+        Values::new(<Mvto as Scheme>::Settings::ALL, &[("mvto.wait_us".into(), "0".into())]).expect("legal");
     let db = Database::new(&schema, &values, Env { slots: 4, workers: 1 }).expect("legal");
     assert_eq!(commit(&db, |txn| txn.insert(table, AT, &Cell::new(0))), Ok(true));
     test(&db, table);

@@ -35,10 +35,10 @@ pub mod plants;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Setting, SettingError, Values};
+use engine::setting::SettingError;
 use engine::{
     Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket,
-    Write,
+    Write, settings,
 };
 use parts::certifier::{Certified, Certifier, Made, View, wait_us};
 use parts::version_chain::{
@@ -48,6 +48,14 @@ use parts::{PendingWrites, Timestamps, value_before};
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::plant::is_planted;
 use sync::{clock, waiter};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "si" {
+        /// How long a retry waits for the writer that it lost to.
+        wait_us: u64 = wait_us,
+    }
+}
 
 const UNDECIDED: u64 = VersionStamp::UNDECIDED;
 const COMMITTING: u64 = VersionStamp::COMMITTING;
@@ -78,14 +86,17 @@ impl Certifier for Uncertified {
         views: engine::Views::Consistent,
         idea: "reads the state as of the begin, lets the first updater of a record win, checks nothing that was read",
     };
-    const SETTINGS: &'static [Setting] = &[wait_us(Self::WAIT_US)];
-    const WAIT_US: &'static str = "si.wait_us";
+    type Settings = Settings;
     type Version = VersionStamp;
     type Leaf = ();
     type Certificate<'db, S: Certified<Self>> = ();
 
-    fn new(_: &Values, _: Env) -> Self {
+    fn new(_: &Settings, _: Env) -> Self {
         Self
+    }
+
+    fn wait_us(settings: &Settings) -> u64 {
+        settings.wait_us
     }
 }
 
@@ -136,18 +147,18 @@ impl<C: Certifier> Shape for Snapshots<C> {
 
 impl<C: Certifier> Scheme for Snapshots<C> {
     const INFO: Info = C::INFO;
-    const SETTINGS: &'static [Setting] = C::SETTINGS;
+    type Settings = C::Settings;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db, C>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        let certifier = C::new(values, env);
+    fn new(settings: &C::Settings, env: Env) -> Result<Self, SettingError> {
+        let certifier = C::new(settings, env);
         let commits = certifier.numbers(env.slots);
-        Ok(Self { commits, wait_ns: values.int(C::WAIT_US) * 1_000, certifier })
+        Ok(Self { commits, wait_ns: C::wait_us(settings) * 1_000, certifier })
     }
 
-    fn facts(values: &Values) -> Facts {
-        C::facts(values)
+    fn facts(settings: &C::Settings) -> Facts {
+        C::facts(settings)
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db, C> {

@@ -41,13 +41,20 @@ mod claims;
 pub mod entry;
 pub mod plants;
 
-use engine::setting::{Setting, Values};
-use engine::{Admits, Family, Info, Isolation};
+use engine::{Admits, Family, Info, Isolation, settings};
 use parts::anti_dependencies::{Rule, Watching};
 use parts::certifier::wait_us;
 use sync::plant::is_planted;
 
 use super::si::Snapshots;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "ssi" {
+        /// How long a retry waits for the writer that it lost to.
+        wait_us: u64 = wait_us,
+    }
+}
 
 /// Serializable snapshot isolation.
 pub type Ssi = Snapshots<Watching<Structures>>;
@@ -79,12 +86,15 @@ impl Rule for Structures {
         views: engine::Views::Consistent,
         idea: "reads snapshots, and aborts who overwrites what was read after its own reads were overwritten",
     };
-    const SETTINGS: &'static [Setting] = &[wait_us(Self::WAIT_US)];
-    const WAIT_US: &'static str = "ssi.wait_us";
+    type Settings = Settings;
 
     type Line = ();
 
-    fn line(_: &Values) {}
+    fn line(_: &Settings) {}
+
+    fn wait_us(settings: &Settings) -> u64 {
+        settings.wait_us
+    }
 
     #[inline]
     fn begin((): (), snapshot: u64) -> Self {

@@ -46,13 +46,37 @@ mod claims;
 pub mod entry;
 pub mod plants;
 
-use engine::setting::{Range, Setting, Values};
-use engine::{Admits, Family, Info, Isolation};
+use engine::{Admits, Family, Info, Isolation, settings, words};
 use parts::anti_dependencies::{Options, Rule, Watching};
 use parts::certifier::wait_us;
 use sync::plant::is_planted;
 
 use super::si::Snapshots;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "ssn" {
+        /// How long a retry waits for the writer that it lost to.
+        wait_us: u64 = wait_us,
+        /// The reads below the net: `si`, snapshot isolation, by which an update of what has changed since the
+        /// snapshot aborts at once, or `rc`, read committed, by which attempts see what is committed while they run and
+        /// are refused at the commit; that pays where records are updated often by attempts that read little else.
+        base: Base {
+            default: "si",
+            stresses: "how early conflicts are seen, and how many there are",
+        },
+    }
+}
+
+words! {
+    /// The reads below the net.
+    pub enum Base {
+        /// Snapshot isolation.
+        Si = "si",
+        /// Read committed.
+        Rc = "rc",
+    }
+}
 
 /// Snapshot isolation, or read committed, with the serial safety net.
 pub type Ssn = Snapshots<Watching<Exclusion>>;
@@ -82,28 +106,18 @@ impl Rule for Exclusion {
         views: engine::Views::Consistent,
         idea: "reads snapshots, and aborts who must come before a commit that something before it must come after",
     };
-    const SETTINGS: &'static [Setting] = &[
-        wait_us(Self::WAIT_US),
-        Setting {
-            name: "ssn.base",
-            default: "si",
-            range: Range::Choice(&["si", "rc"]),
-            unit: "",
-            doc: "What the net is hung under: `si`, snapshot isolation, by which an update of what has changed since \
-                  the snapshot aborts at once, or `rc`, read committed, by which attempts see what is committed \
-                  while they run and are refused at the commit; that pays where records are updated often by \
-                  attempts that read little else.",
-            stresses: "how early conflicts are seen, and how many there are",
-        },
-    ];
-    const WAIT_US: &'static str = "ssn.wait_us";
+    type Settings = Settings;
 
     type Line = ();
 
-    fn line(_: &Values) {}
+    fn line(_: &Settings) {}
 
-    fn options(values: &Values) -> Options {
-        Options { sees_all: values.text("ssn.base") == "rc", ..Options::default() }
+    fn wait_us(settings: &Settings) -> u64 {
+        settings.wait_us
+    }
+
+    fn options(settings: &Settings) -> Options {
+        Options { sees_all: settings.base == Base::Rc, ..Options::default() }
     }
 
     #[inline]

@@ -45,10 +45,10 @@ pub mod plants;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme, Sink,
-    Stamp, Ticket, Write, slot_rng,
+    Stamp, Ticket, Write, settings, slot_rng,
 };
 use parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
 use parts::tids::{CHANGING as BEING_WRITTEN, NO_VALUE as DELETED, RETIRED, STATUS, TidSets};
@@ -57,6 +57,38 @@ use stdx::Rng;
 use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::{Ordering, fence};
 use sync::plant::is_planted;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "foedus" {
+        /// Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.
+        epoch_ms: u64 {
+            default: "20",
+            range: Range::Int(1, 10_000),
+            unit: "ms",
+            stresses: "the shared epoch counter, and the delay of group commit",
+        },
+        /// `on` has a retry lock beforehand what the attempt before has listed, its retrospective lock list; `off`
+        /// takes each attempt on trust as if it were the first.
+        rll: bool {
+            default: "on",
+            stresses: "aborts of retries against waiting for locks",
+        },
+        /// The temperature from which on a record is locked when it is read: 21 locks only what is listed, 10 is
+        /// reached after about a thousand failures in a second, and 0 locks whatever is read.
+        hot_threshold: u32 {
+            default: "21",
+            range: Range::Int(0, 21),
+            stresses: "aborts against waiting for locks",
+        },
+        /// `on` has a commit give up the locks that are in the way of waiting for another; `off` has it abort if that
+        /// one is not to be had at once, which asks for `foedus.rll=on` where records can be hot.
+        force_canonical: bool {
+            default: "on",
+            stresses: "locks taken twice against aborts",
+        },
+    }
+}
 
 /// The epochs of an era, in which it is measured how hot records are. In the next era all records begin as cold ones
 /// again. At 20 ms an epoch, an era is a second.
@@ -104,56 +136,19 @@ impl Scheme for Foedus {
         views: engine::Views::Confirmed,
         idea: "commits as Silo does with locks that readers pass, and locks beforehand what an abort has shown",
     };
-    const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "foedus.epoch_ms",
-            default: "20",
-            range: Range::Int(1, 10_000),
-            unit: "ms",
-            doc: "Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.",
-            stresses: "the shared epoch counter, and the delay of group commit",
-        },
-        Setting {
-            name: "foedus.rll",
-            default: "on",
-            range: Range::Choice(&["off", "on"]),
-            unit: "",
-            doc: "`on` has a retry lock beforehand what the attempt before has listed, its retrospective lock list; \
-                  `off` takes each attempt on trust as if it were the first.",
-            stresses: "aborts of retries against waiting for locks",
-        },
-        Setting {
-            name: "foedus.hot_threshold",
-            default: "21",
-            range: Range::Int(0, 21),
-            unit: "",
-            doc: "The temperature from which on a record is locked when it is read: 21 locks only what is listed, 10 \
-                  is reached after about a thousand failures in a second, and 0 locks whatever is read.",
-            stresses: "aborts against waiting for locks",
-        },
-        Setting {
-            name: "foedus.force_canonical",
-            default: "on",
-            range: Range::Choice(&["off", "on"]),
-            unit: "",
-            doc: "`on` has a commit give up the locks that are in the way of waiting for another; `off` has it abort \
-                  if that one is not to be had at once, which asks for `foedus.rll=on` where records can be hot.",
-            stresses: "locks taken twice against aborts",
-        },
-    ];
+    type Settings = Settings;
     const DELTAS: bool = true;
     const WAITS: bool = true;
     const UPGRADES: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        let is_on = |name| values.text(name) == "on";
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         let foedus = Self {
-            epoch: CommitEpoch::new(values.int("foedus.epoch_ms"), env.slots),
-            has_list: is_on("foedus.rll"),
-            hot: values.int("foedus.hot_threshold") as u32,
-            forces_canonical: is_on("foedus.force_canonical"),
+            epoch: CommitEpoch::new(settings.epoch_ms, env.slots),
+            has_list: settings.rll,
+            hot: settings.hot_threshold,
+            forces_canonical: settings.force_canonical,
         };
         if foedus.locks_what_is_hot() && !foedus.forces_canonical && !foedus.has_list {
             let says = "`foedus.force_canonical=off` needs `foedus.rll=on` or `foedus.hot_threshold=21`: where neither \

@@ -3,9 +3,10 @@
 
 use core::cell::Cell as Flag;
 
+use engine::setting::Settings as _;
 use engine::{Abort, Attempt, Env, Homes, Lookup, Schema, Scheme, Ticket, Transaction};
 
-use crate::optimistic::foedus::Foedus;
+use crate::optimistic::foedus::{Foedus, Settings};
 use crate::tests::common::scene::{On, Scene, linger};
 use crate::tests::common::{Cell, Given, Place, database, drain, values};
 
@@ -168,10 +169,10 @@ fn a_commit_gives_up_what_is_in_the_way_of_waiting_or_aborts() {
 
 #[test]
 fn either_commits_wait_or_retries_do() {
-    let env = || Env { slots: 1, workers: 1 };
-    let refused = Foedus::new(&values::<Foedus>(NOBODY_WAITS), env());
+    let made = |given| Foedus::new(&Settings::of(&values::<Foedus>(given)), Env { slots: 1, workers: 1 });
+    let refused = made(NOBODY_WAITS);
     assert!(refused.is_err_and(|error| error.0.contains("foedus.rll=on")));
-    assert!(Foedus::new(&values::<Foedus>(TRYING), env()).is_ok());
+    assert!(made(TRYING).is_ok());
 }
 
 #[test]

@@ -40,10 +40,10 @@ pub mod plants;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme, Sink,
-    Stamp, Ticket, Write, slot_rng,
+    Stamp, Ticket, Write, settings, slot_rng,
 };
 use parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
 use parts::tids::{self, CHANGING as INSTALLING, NO_VALUE, STATUS, TidSets};
@@ -52,6 +52,33 @@ use stdx::Rng;
 use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::Ordering;
 use sync::plant::is_planted;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "mocc" {
+        /// Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.
+        epoch_ms: u64 {
+            default: "40",
+            range: Range::Int(1, 10_000),
+            unit: "ms",
+            stresses: "the shared epoch counter, and the delay of group commit",
+        },
+        /// The temperature from which on a record is locked to be read: 10 is reached after about a thousand failures
+        /// in an era, 0 locks whatever is read, and 21 nothing but what an abort has shown.
+        hot: u32 {
+            default: "10",
+            range: Range::Int(0, 21),
+            stresses: "aborts against waiting for locks",
+        },
+        /// Commit epochs after which temperatures count from the coldest again.
+        era_epochs: u64 {
+            default: "25",
+            range: Range::Int(1, 10_000),
+            unit: "epochs",
+            stresses: "records that were hot once and are locked still",
+        },
+    }
+}
 
 /// The state that all transactions share: the epochs.
 #[derive(Debug)]
@@ -95,43 +122,17 @@ impl Scheme for Mocc {
         views: engine::Views::Confirmed,
         idea: "validates as Silo does, and locks beforehand what has made validations fail",
     };
-    const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "mocc.epoch_ms",
-            default: "40",
-            range: Range::Int(1, 10_000),
-            unit: "ms",
-            doc: "Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.",
-            stresses: "the shared epoch counter, and the delay of group commit",
-        },
-        Setting {
-            name: "mocc.hot",
-            default: "10",
-            range: Range::Int(0, 21),
-            unit: "",
-            doc: "The temperature from which on a record is locked to be read: 10 is reached after about a thousand \
-                  failures in an era, 0 locks whatever is read, and 21 nothing but what an abort has shown.",
-            stresses: "aborts against waiting for locks",
-        },
-        Setting {
-            name: "mocc.era_epochs",
-            default: "25",
-            range: Range::Int(1, 10_000),
-            unit: "epochs",
-            doc: "Commit epochs after which temperatures count from the coldest again.",
-            stresses: "records that were hot once and are locked still",
-        },
-    ];
+    type Settings = Settings;
     const DELTAS: bool = true;
     const WAITS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         Ok(Self {
-            epoch: CommitEpoch::new(values.int("mocc.epoch_ms"), env.slots),
-            hot: values.int("mocc.hot") as u32,
-            era_epochs: values.int("mocc.era_epochs"),
+            epoch: CommitEpoch::new(settings.epoch_ms, env.slots),
+            hot: settings.hot,
+            era_epochs: settings.era_epochs,
         })
     }
 

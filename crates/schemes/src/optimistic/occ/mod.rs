@@ -36,15 +36,27 @@ pub mod plants;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::SettingError;
 use engine::{
     Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme, Sink,
-    Stamp, Ticket, Write,
+    Stamp, Ticket, Write, settings,
 };
 use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, Expected, LockBits, Timestamps};
 use storage::{InPlace, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "occ" {
+        /// `on` aborts at the read of a record that was written since the begin; `off` only at the commit, which costs
+        /// the rest of a lost attempt and spares each read a comparison.
+        early_abort: bool {
+            default: "on",
+            stresses: "work that is wasted on attempts which cannot commit",
+        },
+    }
+}
 
 const LATCHED: u64 = 1;
 const NO_VALUE: u64 = 2;
@@ -123,21 +135,13 @@ impl Scheme for Occ {
         views: engine::Views::Confirmed,
         idea: "buffers writes, latches all records touched at the commit, and checks that none is newer than the begin",
     };
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "occ.early_abort",
-        default: "on",
-        range: Range::Choice(&["off", "on"]),
-        unit: "",
-        doc: "`on` aborts at the read of a record that was written since the begin; `off` only at the commit, which \
-              costs the rest of a lost attempt and spares each read a comparison.",
-        stresses: "work that is wasted on attempts which cannot commit",
-    }];
+    type Settings = Settings;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        let aborts_early = values.text("occ.early_abort") == "on";
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
+        let aborts_early = settings.early_abort;
         Ok(Self { numbers: Timestamps::new(env.slots), aborts_early })
     }
 

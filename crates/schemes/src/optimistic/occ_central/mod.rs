@@ -41,10 +41,10 @@ mod tests;
 pub mod write_sets;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, AccessSet, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire,
-    Scheme, Sink, Stamp, Ticket, Write,
+    Scheme, Sink, Stamp, Ticket, Write, settings,
 };
 use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, LockBits, WriteOrder};
 use storage::{InPlace, Meta, RecordRef, Shape, Slot};
@@ -52,6 +52,22 @@ use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
 
 use self::write_sets::{Comparison, WriteSets};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "occ_central" {
+        /// The order in which a commit locks.
+        write_order: WriteOrder = WriteOrder::setting,
+        /// Written records that are kept to compare with, rounded up to a power of two; more of them let attempts
+        /// commit that last while others write much, fewer take less memory.
+        history: usize {
+            default: "16384",
+            range: Range::Int(1, 1 << 24),
+            unit: "records",
+            stresses: "aborts of long attempts, and the cache that the history takes",
+        },
+    }
+}
 
 const LOCKED: u64 = 1;
 const NO_VALUE: u64 = 2;
@@ -129,25 +145,14 @@ impl Scheme for OccCentral {
         views: engine::Views::Confirmed,
         idea: "buffers writes, compares at the commit what it touched with the write sets of others since its begin",
     };
-    const SETTINGS: &'static [Setting] = &[
-        WriteOrder::setting("occ_central.write_order"),
-        Setting {
-            name: "occ_central.history",
-            default: "16384",
-            range: Range::Int(1, 1 << 24),
-            unit: "records",
-            doc: "Written records that are kept to compare with, rounded up to a power of two; more of them let \
-                  attempts commit that last while others write much, fewer take less memory.",
-            stresses: "aborts of long attempts, and the cache that the history takes",
-        },
-    ];
+    type Settings = Settings;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        let sets = WriteSets::new(env.slots, values.int("occ_central.history") as usize);
-        Ok(Self { sets, write_order: WriteOrder::of(values, "occ_central.write_order") })
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
+        let sets = WriteSets::new(env.slots, settings.history);
+        Ok(Self { sets, write_order: settings.write_order })
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {

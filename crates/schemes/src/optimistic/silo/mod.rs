@@ -49,10 +49,10 @@ pub mod snapshot_epochs;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, Admits, End, Env, Facts, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme,
-    Sink, Stamp, Ticket, Write,
+    Sink, Stamp, Ticket, Write, settings,
 };
 use parts::{Buffered, BufferedWrites, Buffers, CommitEpoch, CopyBuffer, Expected, LockBits, WriteOrder};
 use storage::{InPlace, Meta, RecordRef, Shape, Slot};
@@ -60,6 +60,37 @@ use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 
 use self::snapshot_epochs::{Keep, Past, SnapshotEpochs};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "silo" {
+        /// Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.
+        epoch_ms: u64 {
+            default: "40",
+            range: Range::Int(1, 10_000),
+            unit: "ms",
+            stresses: "the shared epoch counter, and the delay of group commit",
+        },
+        /// `on` lets read-only transactions read a consistent state of a while ago, without aborts: 0.1 to 1.4 s old at
+        /// the standard lengths of epochs, older where few transactions run, and in the first second that which was
+        /// loaded; the library's snapshots show all that was committed before. Pays where they are long and their
+        /// records are written often, and makes the promise serializable only.
+        snapshots: bool {
+            default: "off",
+            stresses: "copies of overwritten values, and deleted rows that stay in the indexes",
+        },
+        /// Commit epochs that make a snapshot epoch; more of them keep fewer versions, fewer show a younger state and
+        /// let deleted rows leave sooner.
+        snapshot_epochs: u64 {
+            default: "25",
+            range: Range::Int(1, 10_000),
+            unit: "epochs",
+            stresses: "the age of snapshots, and how often values are kept",
+        },
+        /// The order in which a commit locks.
+        write_order: WriteOrder = WriteOrder::setting,
+    }
+}
 
 const LOCKED: u64 = 1;
 const NO_VALUE: u64 = 2;
@@ -129,54 +160,24 @@ impl Scheme for Silo {
         views: engine::Views::Confirmed,
         idea: "buffers writes, validates reads at commit against per-record TIDs, orders commits by coarse epochs",
     };
-    const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "silo.epoch_ms",
-            default: "40",
-            range: Range::Int(1, 10_000),
-            unit: "ms",
-            doc: "Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.",
-            stresses: "the shared epoch counter, and the delay of group commit",
-        },
-        Setting {
-            name: "silo.snapshots",
-            default: "off",
-            range: Range::Choice(&["off", "on"]),
-            unit: "",
-            doc: "`on` lets read-only transactions read a consistent state of a while ago, without aborts: 0.1 to \
-                  1.4 s old at the standard lengths of epochs, older where few transactions run, and in the first \
-                  second that which was loaded; the library's snapshots show all that was committed before. Pays where \
-                  they are long and their records are written often, and makes the promise serializable only.",
-            stresses: "copies of overwritten values, and deleted rows that stay in the indexes",
-        },
-        Setting {
-            name: "silo.snapshot_epochs",
-            default: "25",
-            range: Range::Int(1, 10_000),
-            unit: "epochs",
-            doc: "Commit epochs that make a snapshot epoch; more of them keep fewer versions, fewer show a younger \
-                  state and let deleted rows leave sooner.",
-            stresses: "the age of snapshots, and how often values are kept",
-        },
-        WriteOrder::setting("silo.write_order"),
-    ];
+    type Settings = Settings;
     const DELTAS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        let snapshots = || SnapshotEpochs::new(values.int("silo.snapshot_epochs"), env.slots);
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
+        let snapshots = || SnapshotEpochs::new(settings.snapshot_epochs, env.slots);
         Ok(Self {
-            epoch: CommitEpoch::new(values.int("silo.epoch_ms"), env.slots),
-            snapshots: has_snapshots(values).then(snapshots),
-            write_order: WriteOrder::of(values, "silo.write_order"),
+            epoch: CommitEpoch::new(settings.epoch_ms, env.slots),
+            snapshots: settings.snapshots.then(snapshots),
+            write_order: settings.write_order,
         })
     }
 
     /// A snapshot may lack commits from before its reader began, unless the reader is to see them.
-    fn facts(values: &Values) -> Facts {
+    fn facts(settings: &Settings) -> Facts {
         let present = Facts::of(&Self::INFO);
-        if has_snapshots(values) {
+        if settings.snapshots {
             Facts { isolation: Isolation::Serializable, keeps_versions: true, ..present }
         } else {
             present
@@ -399,10 +400,6 @@ impl Scheme for Silo {
         let word = copy_stable(record, Some(copy)).ok()?;
         (word & NO_VALUE == 0).then_some(copy)
     }
-}
-
-fn has_snapshots(values: &Values) -> bool {
-    values.text("silo.snapshots") == "on"
 }
 
 impl Silo {

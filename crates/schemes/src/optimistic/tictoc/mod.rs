@@ -48,16 +48,24 @@ pub mod entry;
 pub mod plants;
 
 use engine::driver::PerWorker;
-use engine::setting::{Setting, SettingError, Values};
+use engine::setting::SettingError;
 use engine::{
     Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme, Sink,
-    Stamp, Ticket, Write,
+    Stamp, Ticket, Write, settings,
 };
 use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, Expected, LockBits, WriteOrder};
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
 use sync::waiter;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "tictoc" {
+        /// The order in which a commit locks.
+        write_order: WriteOrder = WriteOrder::setting,
+    }
+}
 
 const VALUE: u64 = 1;
 const WTS_SHIFT: u32 = 1;
@@ -167,14 +175,14 @@ impl Scheme for TicToc {
         views: engine::Views::Confirmed,
         idea: "computes each commit's timestamp from the records it met, and extends what it read to be valid then",
     };
-    const SETTINGS: &'static [Setting] = &[WriteOrder::setting("tictoc.write_order")];
+    type Settings = Settings;
     const DELTAS: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
-        Ok(Self { write_order: WriteOrder::of(values, "tictoc.write_order") })
+    fn new(settings: &Settings, _: Env) -> Result<Self, SettingError> {
+        Ok(Self { write_order: settings.write_order })
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -536,6 +544,7 @@ impl<'db> Txn<'db> {
 
 #[cfg(test)]
 mod tests {
+    use engine::setting::{Settings as _, Values};
     use engine::{Database, Home, Homes, Key, Lookup, Row, Schema, Table, Transaction};
     use storage::Which;
     use sync::workers;
@@ -575,7 +584,7 @@ mod tests {
     fn cells(workers: usize) -> (Database<TicToc>, Table<Cell>) {
         let mut schema = Schema::new();
         let table = schema.table("cell", Lookup::Ordered, 10).group();
-        let values = Values::new(TicToc::SETTINGS, &[]).expect("standard values are legal");
+        let values = Values::new(Settings::ALL, &[]).expect("standard values are legal");
         let db =
             Database::new(&schema, &values, Env { slots: workers, workers }).expect("standard values agree");
         let insert = |txn: &mut engine::Attempt<'_, '_, TicToc>| {

@@ -26,11 +26,24 @@ pub mod plants;
 mod tests;
 
 use engine::driver::PerPartition;
-use engine::setting::{Range, Setting, SettingError, Values};
-use engine::{Abort, Admits, Env, Facts, Family, Info, Isolation, Partitioned, Scheme, Ticket};
+use engine::setting::{Range, SettingError};
+use engine::{Abort, Admits, Env, Facts, Family, Info, Isolation, Partitioned, Scheme, Ticket, settings};
 use parts::{Claimed, Existence};
 use storage::{Owned, Shape, Slot};
 use sync::plant::is_planted;
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "hstore" {
+        /// Number of partitions onto which homes are folded; fewer spare transactions of many homes some locks, more
+        /// let more transactions run side by side, up to one partition a home.
+        partitions: usize {
+            default: "64",
+            range: Range::Int(1, 4_096),
+            stresses: "the partition locks: homes that share one wait for each other",
+        },
+    }
+}
 
 /// The state that all transactions share: nothing but the partitions, which are the engine's.
 #[derive(Debug)]
@@ -67,25 +80,17 @@ impl Scheme for HStore {
         views: engine::Views::Consistent,
         idea: "takes whole partitions at the begin, in order, and then works in place without any control",
     };
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "hstore.partitions",
-        default: "64",
-        range: Range::Int(1, 4_096),
-        unit: "",
-        doc: "Number of partitions onto which homes are folded; fewer spare transactions of many homes some \
-              locks, more let more transactions run side by side, up to one partition a home.",
-        stresses: "the partition locks: homes that share one wait for each other",
-    }];
+    type Settings = Settings;
     const WAITS: bool = true;
     type Driver = PerPartition;
     type Txn<'db> = Txn<'db>;
 
-    fn new(_: &Values, _: Env) -> Result<Self, SettingError> {
+    fn new(_: &Settings, _: Env) -> Result<Self, SettingError> {
         Ok(Self)
     }
 
-    fn facts(values: &Values) -> Facts {
-        Facts { partitions: values.int("hstore.partitions") as usize, ..Facts::of(&Self::INFO) }
+    fn facts(settings: &Settings) -> Facts {
+        Facts { partitions: settings.partitions, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use engine::setting::Values;
+use engine::setting::{Settings, Values};
 use engine::{Abort, Database, Direction, Homes, Lookup, Schema, Scheme, Table, Ticket, Transaction};
 
 use crate::partitioned::hstore::HStore;
@@ -112,6 +112,6 @@ fn attempts_on_different_partitions_do_not_wait_for_each_other() {
 #[test]
 fn no_partitions_are_refused() {
     let given = [("hstore.partitions".to_owned(), "0".to_owned())];
-    let refusal = Values::new(HStore::SETTINGS, &given).expect_err("refused");
+    let refusal = Values::new(<HStore as Scheme>::Settings::ALL, &given).expect_err("refused");
     assert!(refusal.0.contains("from 1 to 4096"), "{refusal}");
 }

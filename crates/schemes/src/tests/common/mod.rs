@@ -22,7 +22,7 @@ use core::marker::PhantomData;
 use core::ops::RangeInclusive;
 
 use engine::driver::{self, Control, Driver, Job, Limit, Mode, Retry, RunOutcome, Traffic, TypeTally};
-use engine::setting::Values;
+use engine::setting::{Settings, Values};
 use engine::{
     Database, Drive, Env, Forecast, Home, Homes, IndexOn, Key, Layout, Row, Schema, Scheme, Share, Ticket,
     Violation, Workload, additive, levers,
@@ -208,7 +208,7 @@ pub(crate) const UNSPLIT: Given = &[("run.splitting", "off")];
 /// The values of a scheme's settings, and of those of the engine.
 pub(crate) fn values<S: Scheme>(given: Given) -> Values {
     let given: Vec<_> = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Values::new(S::SETTINGS.iter().chain(levers::SETTINGS), &given).expect("the values are legal")
+    Values::new(S::Settings::ALL.iter().chain(levers::SETTINGS), &given).expect("the values are legal")
 }
 
 /// An empty database under a scheme with its standard settings.

@@ -44,16 +44,36 @@ pub mod plants;
 mod tests;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Range, SettingError};
 use engine::{
     Abort, Admits, End, Env, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Ticket, Write, settings,
 };
 use parts::{BufferedWrites, Buffers, CopyBuffer, GapMark, LockBits, Timestamps};
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 use sync::{clock, waiter};
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "basic_to" {
+        /// How long an attempt waits for an earlier one to decide on a write that it has announced, before it aborts;
+        /// 0, never to wait, pays only where transactions wait for their clients while they write.
+        wait_us: u64 {
+            default: "10000",
+            range: Range::Int(0, 10_000_000),
+            unit: "us",
+            stresses: "the choice between blocking and aborting on records that are written often",
+        },
+        /// `on` drops a write that reads nothing and comes after a later one, if nobody later has read the record; pays
+        /// where rows are overwritten without being read.
+        thomas: bool {
+            default: "off",
+            stresses: "aborts of blind writes that come too late",
+        },
+    }
+}
 
 const LATCHED: u64 = 1;
 const NO_VALUE: u64 = 2;
@@ -209,35 +229,16 @@ impl Scheme for BasicTo {
         views: engine::Views::Consistent,
         idea: "timestamps at begin order all accesses to a record; who comes too late aborts, writes are announced",
     };
-    const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "basic_to.wait_us",
-            default: "10000",
-            range: Range::Int(0, 10_000_000),
-            unit: "us",
-            doc: "How long an attempt waits for an earlier one to decide on a write that it has announced, before it \
-                  aborts; 0, never to wait, pays only where transactions wait for their clients while they write.",
-            stresses: "the choice between blocking and aborting on records that are written often",
-        },
-        Setting {
-            name: "basic_to.thomas",
-            default: "off",
-            range: Range::Choice(&["off", "on"]),
-            unit: "",
-            doc: "`on` drops a write that reads nothing and comes after a later one, if nobody later has read the \
-                  record; pays where rows are overwritten without being read.",
-            stresses: "aborts of blind writes that come too late",
-        },
-    ];
+    type Settings = Settings;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         Ok(Self {
             timestamps: Timestamps::new(env.slots),
-            wait_ns: values.int("basic_to.wait_us") * 1_000,
-            has_thomas_rule: values.text("basic_to.thomas") == "on",
+            wait_ns: settings.wait_us * 1_000,
+            has_thomas_rule: settings.thomas,
         })
     }
 

@@ -646,7 +646,8 @@ impl<'db, S: Shape> IndexRef<'db, S> {
     }
 
     /// Finds the row of a key without reporting a miss: for hints and for quiesced databases.
-    #[inline]
+    // Always: both kinds of index have a lookup that is a call of its own.
+    #[inline(always)]
     pub fn peek<K: IndexedKey>(self, key: K) -> Option<RowRef<'db, S>> {
         let found =
             if let Some(hash) = K::hash_index(self.index) { hash.peek(key) } else { self.tree().peek(key) };

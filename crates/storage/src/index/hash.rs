@@ -172,7 +172,8 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     }
 
     /// The bucket for a hash, and its version.
-    #[inline]
+    // Always: a lookup is a call of its own already.
+    #[inline(always)]
     fn bucket(&self, hash: u64) -> (&Bucket<K, L, PLACES>, u64) {
         loop {
             // Acquire: pairs with the Release in `split_next`, so that the buckets are there.

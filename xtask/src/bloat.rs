@@ -1,5 +1,5 @@
 //! The cost of monomorphisation: the machine code that each pair of scheme and workload adds to the
-//! release binary, and the seconds to build the crate `instances`, which contains all pairs.
+//! release binary, and the seconds to build the crate `instances`, which contains all pairs that runs measure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -218,7 +218,8 @@ impl Visit for Open<'_> {
         let Self { options, schema } = self;
         let refused = |error: engine::setting::SettingError| OpenError::Setting(error.0);
         let values = Values::new(S::Settings::ALL, &options.settings).map_err(refused)?;
-        let confirms = confirms(S::INFO.name, Facts::under::<S>(&values).views, options.consistent_reads)?;
+        let facts = Facts::under::<S>(&values);
+        let confirms = confirms(S::INFO.name, facts.views, options.consistent_reads)?;
         let env = Env { slots: options.sessions, workers: options.sessions };
         let first = Tables::<S>::first_memory(schema);
         limits::check_memory(first, options.memory_bytes, MemoryLeft::of_this_process)?;
@@ -229,11 +230,6 @@ impl Visit for Open<'_> {
                 limits::refusal(&most, most.bytes.unwrap_or(usize::MAX), MemoryLimit::System)
             }
         })?;
-        Ok(Opened {
-            store: Arc::new(db),
-            scheme: S::INFO.name,
-            isolation: Facts::under::<S>(&values).isolation,
-            confirms,
-        })
+        Ok(Opened { store: Arc::new(db), scheme: S::INFO.name, isolation: facts.isolation, confirms })
     }
 }

@@ -349,6 +349,8 @@ mod tests {
             color: Color { default: "red", stresses: "the eye" },
             /// A switch.
             on: bool { default: "off", stresses: "nothing" },
+            /// A part of the whole.
+            share: f64 { default: "0.5", range: Range::Real(0.0, 1.0), stresses: "the rest" },
             /// Declared elsewhere.
             turns: u64 = shared,
         }
@@ -356,13 +358,15 @@ mod tests {
 
     #[test]
     fn declared_settings_have_names_sentences_and_typed_values() {
-        let [length, color, on, turns] = Mine::ALL else { panic!("four settings: {:?}", Mine::ALL) };
-        assert_eq!([length.name, color.name, on.name, turns.name].map(|name| &name[..5]), ["mine."; 4]);
+        let [length, color, on, share, turns] = Mine::ALL else { panic!("five settings: {:?}", Mine::ALL) };
+        let names = [length, color, on, share, turns].map(|setting| setting.name);
+        assert_eq!(names, ["mine.length", "mine.color", "mine.on", "mine.share", "mine.turns"]);
         assert_eq!((length.doc, length.unit), ("A length; in two lines.", "ms"));
         assert_eq!((color.unit, turns.default), ("", "3"));
         let given = [("mine.color".into(), "dark_blue".into()), ("mine.on".into(), "on".into())];
         let mine = Mine::of(&Values::new(Mine::ALL, &given).expect("legal"));
         assert_eq!((mine.length, mine.color, mine.on, mine.turns), (40, Color::DarkBlue, true, 3));
+        assert!((mine.share - 0.5).abs() < 1e-12);
         assert!(Values::new(Mine::ALL, &[("mine.color".into(), "blue".into())]).is_err());
     }
 

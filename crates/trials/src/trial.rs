@@ -135,7 +135,8 @@ macro_rules! trial {
             let known = S::Settings::ALL.iter().chain(Mix::SETTINGS).chain(levers::SETTINGS);
             let values = Values::new(known, trial.given)?;
             let (workers, seed) = (trial.workers, trial.seed);
-            let clients = Facts::under::<S>(&values).clients(trial.clients);
+            let facts = Facts::under::<S>(&values);
+            let clients = facts.clients(trial.clients);
             let drive = Drive { workers: workers as u32, clients: clients as u32, seed };
             let mut schema = Schema::new();
             schema.mark_values();
@@ -159,16 +160,13 @@ macro_rules! trial {
                 None => run(&noted, job),
                 Some(given) => given.acts.iter().for_each(|act| {
                     noted.mix.enter(act);
-                    run(
-                        &noted,
-                        Job { clients: Facts::under::<S>(&values).clients(act.len()), ..of_act(act, job) },
-                    );
+                    run(&noted, Job { clients: facts.clients(act.len()), ..of_act(act, job) });
                 }),
             }
             let checked = noted.check(&db.quiesced(), Share::WHOLE, &[]);
             Ok(Tried {
                 history: records.into_history(),
-                promise: promise(Facts::under::<S>(&values).isolation),
+                promise: promise(facts.isolation),
                 has_serial_stamps: S::SERIAL_STAMPS,
                 noticed: checked.err().map(|violation| violation.to_string()),
             })

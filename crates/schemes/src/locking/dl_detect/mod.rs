@@ -64,8 +64,8 @@ settings! {
             unit: "us",
             stresses: "aborts against long waits for locks",
         },
-        /// Who of a deadlock aborts: the youngest, so that nobody is chosen for ever, or who has the fewest locks,
-        /// which loses the least work.
+        /// The attempt of a deadlock that aborts: the `youngest`, so that none is chosen for ever, or the one with the
+        /// `fewest_locks`, which loses the least work.
         victim: Victim {
             default: "youngest",
             stresses: "work lost by deadlocks against fairness",
@@ -74,7 +74,7 @@ settings! {
 }
 
 words! {
-    /// Who of a deadlock aborts.
+    /// The attempt of a deadlock that aborts.
     pub enum Victim {
         /// The attempt with the latest begin.
         Youngest = "youngest",

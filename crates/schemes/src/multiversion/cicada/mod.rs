@@ -64,12 +64,13 @@ use self::clocks::{Clock, Clocks};
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "cicada" {
-        /// Whether who has aborted lately writes what was written last first; `off`: what it comes to first.
+        /// `on` has an attempt that follows recent aborts install its versions in the order of contention, beginning
+        /// with the record that was written last; `off` keeps the order of the procedure.
         sort: bool {
             default: "on",
             stresses: "how early attempts fail that write much, and something that many write",
         },
-        /// Whether who has aborted lately looks before it installs anything whether that would fail.
+        /// Whether an attempt that follows recent aborts checks, before it installs any version, whether it would fail.
         early_check: bool {
             default: "on",
             stresses: "how many versions are installed in vain, and the price of a second look",
@@ -79,7 +80,7 @@ settings! {
             default: "on",
             stresses: "long readers among writers, and the age of what is read",
         },
-        /// Whether who meets an earlier version that is undecided waits for the decision, or aborts.
+        /// The reaction of an attempt to an earlier version without a decision: it waits for the decision, or aborts.
         pending: Pending {
             default: "wait",
             stresses: "the choice between blocking and aborting on records that are written often",

@@ -15,7 +15,7 @@ use engine::{
     Abort, Admits, AnyKey, Database, Drive, Env, Facts, Homes, Layout, Lookup, Observe, Row, Schema, Scheme,
     Session, Share, Table, TableId, Ticket, Transaction, WordLoader, Workload,
 };
-use runs::{CheckVerdict, Durability, Held, Logging, Monitor, Progress, Spec};
+use runs::{CheckVerdict, Durability, LockedDirectories, Logging, Monitor, RecoveryProgress, Spec};
 use schemes::batched::aria::Aria;
 use schemes::catalogue::{self, Visit};
 use schemes::deterministic::calvin::Calvin;
@@ -144,7 +144,7 @@ fn recovers(workload: &'static str, given: &[(&str, &str)], layout: Layout, chec
         let of_other = values(catalogue::entry(other).expect("catalogued").settings);
         let other = instances::run(other).expect("catalogued");
         let spec = Spec { scheme: other, values: &of_other, logging: None, ..spec };
-        let recovered = runs::recover(&spec, &held(&devices), 2, &Progress::default())
+        let recovered = runs::recover(&spec, &held(&devices), 2, &RecoveryProgress::default())
             .expect("what was written can be read");
         assert_eq!(recovered.verdict, CheckVerdict::Passed, "{name}");
         assert!(recovered.was_closed && recovered.digest == Some(logged.digest), "{name}: {recovered:?}");
@@ -230,25 +230,27 @@ fn whoever_drives_a_client_hears_of_no_commit_before_it_is_assured() {
     }
 }
 
-fn held(devices: &Devices) -> Held {
-    Held::to_read(&devices.0).expect("nobody writes there")
+fn held(devices: &Devices) -> LockedDirectories {
+    LockedDirectories::to_read(&devices.0).expect("nobody writes there")
 }
 
 #[test]
 fn a_database_that_is_open_is_not_looked_at() {
     let devices = Devices::new("taken");
-    let look = || runs::verify(&held(&devices), 1, &Progress::default()).expect_err("there is no database").0;
+    let look = || {
+        runs::verify(&held(&devices), 1, &RecoveryProgress::default()).expect_err("there is no database").0
+    };
     assert!(look().contains("has no database"), "{}", look());
-    let taken = Held::to_write(&devices.0[1..]).expect("nobody is there");
-    let refused = Held::to_read(&devices.0).expect_err("it is open").0;
+    let taken = LockedDirectories::to_write(&devices.0[1..]).expect("nobody is there");
+    let refused = LockedDirectories::to_read(&devices.0).expect_err("it is open").0;
     assert!(refused.contains("is open: close"), "{refused}");
     drop(taken);
     // Two readers conflict only with a writer.
     let readers = [held(&devices), held(&devices)];
-    let refused = Held::to_write(&devices.0[1..]).expect_err("it is read").0;
+    let refused = LockedDirectories::to_write(&devices.0[1..]).expect_err("it is read").0;
     assert!(refused.contains("`contend recover`"), "{refused}");
     drop(readers);
-    assert!(Held::to_write(&devices.0).is_ok());
+    assert!(LockedDirectories::to_write(&devices.0).is_ok());
 }
 
 /// The number of accounts between which money moves.

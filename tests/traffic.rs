@@ -2,7 +2,7 @@
 //! dialogue, in virtual time: a step takes 50 nanoseconds there, so that durations of milliseconds can be counted.
 
 use engine_sim::driver::{
-    self, Arrivals, Control, Driver, Job, Limit, Mode, Open, Process, RunOutcome, Traffic,
+    self, Arrivals, ClientMode, Control, Driver, Job, Limit, OpenLoop, Process, RunOutcome, Traffic,
 };
 use engine_sim::setting::{Settings, Values};
 use engine_sim::{ClientId, Database, Drive, Env, Schema, Scheme, Share, Workload};
@@ -93,14 +93,14 @@ impl Visit for CountRoundTrips {
             assert_eq!(outcome.types[0].commits, REQUESTS, "{}", S::INFO.name);
             round_trips(&outcome, 100 * MS)
         };
-        let dialogue = job(1, Limit::Requests(1), traffic(Mode::Interactive));
+        let dialogue = job(1, Limit::Requests(1), traffic(ClientMode::Interactive));
         if S::Driver::refuses(&dialogue).is_some() {
             return;
         }
-        assert_eq!(count(Mode::Procedure), REQUESTS, "{}: one a request", S::INFO.name);
+        assert_eq!(count(ClientMode::Procedure), REQUESTS, "{}: one a request", S::INFO.name);
         // Warehouse, district, customer, the order's number, the order and its place in the queue; for each line
         // the item, the stock, its information, and the line; and the commit.
-        assert_eq!(count(Mode::Interactive), 7 * REQUESTS + 4 * lines(REQUESTS), "{}", S::INFO.name);
+        assert_eq!(count(ClientMode::Interactive), 7 * REQUESTS + 4 * lines(REQUESTS), "{}", S::INFO.name);
     }
 }
 
@@ -122,7 +122,7 @@ fn a_transaction_holds_what_it_holds_during_its_round_trips() {
         assert_eq!(outcome.types[0].commits, 20);
         round_trips(&outcome, rtt_ns) / 20
     };
-    let (procedure, dialogue) = (round_trips(Mode::Procedure), round_trips(Mode::Interactive));
+    let (procedure, dialogue) = (round_trips(ClientMode::Procedure), round_trips(ClientMode::Interactive));
     assert!(procedure <= 2, "{procedure}");
     // The client's own round trips, about 46, and those of up to three others.
     assert!(dialogue > 2 * 46, "{dialogue}");
@@ -171,7 +171,7 @@ fn requests_of_one_message_share_a_round_trip() {
 #[test]
 fn an_open_loop_tells_the_wait_from_the_service_and_counts_what_it_skips() {
     // A request takes 50 milliseconds, and a request arrives every 10 milliseconds.
-    let open = Open { process: Process::Constant, rate_txn_s: 100.0, queue_max: 8 };
+    let open = OpenLoop { process: Process::Constant, rate_txn_s: 100.0, queue_max: 8 };
     let traffic = Traffic { rtt_ns: 50 * MS, arrivals: Arrivals::Open(open), ..Traffic::default() };
     let enough = run::<Silo>(&[ORDERS], &job(10, timed(1, 10), traffic));
     assert!(

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use engine::setting::{Range, Setting};
-use lab::{Arrival, Catalogue, Mode, Monitor, Plan, Request, Retry, SettingOf, Step};
+use lab::{Arrival, Catalogue, ClientMode, Monitor, Plan, Request, Retry, RunPhase, SettingOf};
 use stdx::{Rng, panics};
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{clock, waiter, workers};
@@ -111,10 +111,10 @@ fn request(catalogue: Catalogue, rng: &mut Rng) -> Request {
         set.push(format!("tpcc.wait_scale={}", [0.0, 0.001, WAIT_SCALE_MAX][pick(rng, 3)]));
     }
     let arrivals = Arrival::ALL[[0, 0, 0, 1, 2, 3][pick(rng, 6)]];
-    let mode = Mode::ALL[[0, 0, 1][pick(rng, 3)]];
+    let mode = ClientMode::ALL[[0, 0, 1][pick(rng, 3)]];
     let is_unsplit = workload == "tpcc" && set.iter().any(|pair| pair == "run.splitting=off");
     Request {
-        mode: if is_unsplit || UPGRADING.contains(&workload) { Mode::Procedure } else { mode },
+        mode: if is_unsplit || UPGRADING.contains(&workload) { ClientMode::Procedure } else { mode },
         rtt_us: [None, None, Some(0), Some(3), Some(50), Some(RTT_US_MAX)][pick(rng, 6)],
         batch: [1, 1, 1, 7][pick(rng, 4)],
         arrivals,
@@ -210,10 +210,10 @@ fn watch(command: &str, monitor: &Monitor, is_over: &AtomicBool) {
     // Relaxed: as above.
     while !is_over.load(Ordering::Relaxed) {
         if clock::now_ns() > until_ns {
-            let doing = match monitor.step() {
-                Step::Load => "loading",
-                Step::Run => "running",
-                Step::Check => "checking",
+            let doing = match monitor.phase() {
+                RunPhase::Load => "loading",
+                RunPhase::Run => "running",
+                RunPhase::Check => "checking",
             };
             let (commits, aborts) = monitor.control.progress();
             eprintln!(

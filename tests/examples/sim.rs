@@ -9,7 +9,7 @@ mod explore;
 use std::panic::catch_unwind;
 use std::process::ExitCode;
 
-use explore::{Explored, Small, explore};
+use explore::{Exploration, Small, explore};
 use schemes_sim::catalogue;
 
 fn main() -> ExitCode {
@@ -45,10 +45,10 @@ fn refuse() -> ExitCode {
 }
 
 /// Formats the result of both explorations, or the failure if they differ.
-fn told([first, second]: [Explored; 2]) -> String {
+fn told([first, second]: [Exploration; 2]) -> String {
     if first != second {
         return format!("FAILED: the seed gave {first:?} and then {second:?}; something beside it decides");
     }
-    let Explored { trace, commits, aborts } = first;
+    let Exploration { trace, commits, aborts } = first;
     format!("{:016x} {:>9} {commits:>7} {aborts:>6}", trace.hash, trace.steps)
 }

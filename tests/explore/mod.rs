@@ -63,7 +63,7 @@ impl Small {
 
 /// The result of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Explored {
+pub(crate) struct Exploration {
     pub(crate) trace: Trace,
     pub(crate) commits: u64,
     /// The number of attempts that the scheme aborted.
@@ -74,7 +74,7 @@ pub(crate) struct Explored {
 ///
 /// # Panics
 /// If a request does not end, the check fails, or anything panics. The message has the seed and the step.
-pub(crate) fn explore(scheme: &str, workload: Small, seed: u64) -> Explored {
+pub(crate) fn explore(scheme: &str, workload: Small, seed: u64) -> Exploration {
     let explored = match workload {
         Small::Ycsb => catalogue::with(scheme, Explore::<Ycsb<ShortKey>>(seed, YCSB, PhantomData)),
         Small::Tpcc => catalogue::with(scheme, Explore::<Tpcc>(seed, TPCC, PhantomData)),
@@ -86,9 +86,9 @@ pub(crate) fn explore(scheme: &str, workload: Small, seed: u64) -> Explored {
 struct Explore<W>(u64, &'static [(&'static str, &'static str)], PhantomData<W>);
 
 impl<W: Workload> Visit for Explore<W> {
-    type Out = Explored;
+    type Out = Exploration;
 
-    fn visit<S: Scheme>(self) -> Explored {
+    fn visit<S: Scheme>(self) -> Exploration {
         let Self(seed, given, _) = self;
         let workers = if S::INFO.workers == Admits::One { 1 } else { 2 };
         let given: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
@@ -109,6 +109,6 @@ impl<W: Workload> Visit for Explore<W> {
             workload.check(&db.quiesced(), Share::WHOLE, &outcome.ledgers).expect("consistent");
             (sum(|tally| tally.commits), sum(|tally| tally.aborts.iter().sum()))
         });
-        Explored { trace, commits, aborts }
+        Exploration { trace, commits, aborts }
     }
 }

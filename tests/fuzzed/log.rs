@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
 
 use durability::disk::{Directory, File};
-use durability::{Layouts, OpenError, Options, Order, Plant, Store, TableLayout};
+use durability::{Layouts, LogPlant, OpenError, Options, Order, Store, TableLayout};
 use engine::{AnyKey, TableId};
 use sync::{Arc, Latched};
 
@@ -51,9 +51,9 @@ pub fn manifest(input: &[u8]) {
 
 /// A file in memory.
 #[derive(Debug, Default)]
-struct Held(Latched<Vec<u8>>);
+struct LockedDirectories(Latched<Vec<u8>>);
 
-impl File for Held {
+impl File for LockedDirectories {
     fn bytes(&self) -> Result<u64> {
         Ok(self.0.lock().len() as u64)
     }
@@ -81,10 +81,10 @@ impl File for Held {
 
 /// A directory in memory.
 #[derive(Debug, Default)]
-struct Folder(Latched<BTreeMap<String, Arc<Held>>>);
+struct Folder(Latched<BTreeMap<String, Arc<LockedDirectories>>>);
 
 impl Folder {
-    fn take(&self, file: &str) -> Result<Arc<Held>> {
+    fn take(&self, file: &str) -> Result<Arc<LockedDirectories>> {
         self.0.lock().remove(file).ok_or_else(|| Error::from(ErrorKind::NotFound))
     }
 }
@@ -99,7 +99,7 @@ impl Directory for Folder {
     }
 
     fn create(&self, file: &str) -> Result<Arc<dyn File>> {
-        let made = Arc::new(Held::default());
+        let made = Arc::new(LockedDirectories::default());
         self.0.lock().insert(file.to_owned(), Arc::clone(&made));
         Ok(made)
     }
@@ -155,7 +155,7 @@ fn layouts() -> Layouts {
     ])
 }
 
-fn options(plant: Option<Plant>) -> Options {
+fn options(plant: Option<LogPlant>) -> Options {
     let (order, database) = (Order::Counter, 77);
     Options {
         sessions: 1,
@@ -229,14 +229,14 @@ impl Written {
         &self,
         name: &str,
         bytes: Vec<u8>,
-        plant: Option<Plant>,
+        plant: Option<LogPlant>,
     ) -> core::result::Result<(u64, Rows), OpenError> {
-        let mut files: BTreeMap<String, Arc<Held>> = self
+        let mut files: BTreeMap<String, Arc<LockedDirectories>> = self
             .files
             .iter()
-            .map(|(name, bytes)| (name.clone(), Arc::new(Held(Latched::new(bytes.clone())))))
+            .map(|(name, bytes)| (name.clone(), Arc::new(LockedDirectories(Latched::new(bytes.clone())))))
             .collect();
-        files.insert(name.to_owned(), Arc::new(Held(Latched::new(bytes))));
+        files.insert(name.to_owned(), Arc::new(LockedDirectories(Latched::new(bytes))));
         let home: Arc<dyn Directory> = Arc::new(Folder(Latched::new(files)));
         let found = Store::open(vec![home], &layouts(), options(plant))?;
         let rows = Latched::new(Rows::new());
@@ -261,7 +261,7 @@ fn judge(kind: &str, input: &[u8]) {
     let written = Written::new(how & 1 == 1);
     let names: Vec<_> = written.files.keys().filter(|name| name.starts_with(kind)).collect();
     let name = names[usize::from(input.next()) % names.len()];
-    let (plant, how) = ((how & 8 == 8).then_some(Plant::IgnoresChecksums), how >> 1 & 3);
+    let (plant, how) = ((how & 8 == 8).then_some(LogPlant::IgnoresChecksums), how >> 1 & 3);
     let place = usize::from(input.next_u16());
     let mut bytes = written.files[name].clone();
     match how {

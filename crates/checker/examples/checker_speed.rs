@@ -18,7 +18,7 @@
 
 use checker::{Answer, Checker, Level};
 use stdx::Rng;
-use stdx::history::{AttemptOutcome, History, Key, Log, Version};
+use stdx::history::{AttemptOutcome, History, Key, SessionLog, Version};
 
 /// Operations of a transaction.
 const OPS: usize = 6;
@@ -63,7 +63,7 @@ const SCANNED_MAX: u64 = 12;
 const SMALL: (u64, usize) = (1_000, 300);
 
 /// Scans `count` keys from `low` on.
-fn scan(log: &mut Log, state: &[Version], writes: &[(u64, Version)], low: u64, count: u64) {
+fn scan(log: &mut SessionLog, state: &[Version], writes: &[(u64, Version)], low: u64, count: u64) {
     let high = (low + count - 1).min(state.len() as u64 - 1);
     log.scan(0, &[low], &[high], true);
     for row in low..=high {
@@ -79,7 +79,7 @@ fn scan(log: &mut Log, state: &[Version], writes: &[(u64, Version)], low: u64, c
 fn history(shape: &Shape, txns: u64, ops: usize, (sessions, seed): (u32, u64)) -> History {
     let mut rng = Rng::new(seed);
     let mut state = vec![Version::LOADED; shape.keys as usize];
-    let mut logs: Vec<Log> = (0..sessions).map(Log::new).collect();
+    let mut logs: Vec<SessionLog> = (0..sessions).map(SessionLog::new).collect();
     for nth in 0..txns {
         let log = &mut logs[(nth % u64::from(sessions)) as usize];
         // Each transaction overlaps with most of its neighbours in the other sessions.
@@ -129,7 +129,7 @@ fn main() {
     let wanted = std::env::args().nth(2).unwrap_or_default();
     for shape in SHAPES.iter().filter(|shape| shape.name.contains(&wanted)) {
         let history = history(shape, txns, OPS, (SESSIONS, 1));
-        let bytes: usize = history.logs().iter().map(Log::bytes).sum();
+        let bytes: usize = history.logs().iter().map(SessionLog::bytes).sum();
         print!("{:24} {:4} bytes a transaction;", shape.name, bytes as u64 / txns);
         for level in [Level::Serializable, Level::StrictlySerializable] {
             let mut checker = Checker::new();

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use stdx::history::{Attempt, Key, Op, Scan, TxnId, Version};
+use stdx::history::{Key, Op, RecordedAttempt, Scan, TxnId, Version};
 
 use crate::keys::{hash, is_same};
 use crate::txns::{Rank, Txns};
@@ -92,7 +92,7 @@ impl<'h> Block<'h> {
         }
     }
 
-    fn decode(&mut self, attempt: Attempt<'h>, wanted: Wanted<'_>) {
+    fn decode(&mut self, attempt: RecordedAttempt<'h>, wanted: Wanted<'_>) {
         self.done.written.clear();
         for op in attempt.ops() {
             match op {

@@ -383,7 +383,7 @@ fn ranks_of(text: Text<'_, '_>, windows: &[(u32, u32)]) -> Vec<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use stdx::Rng;
-    use stdx::history::{AttemptOutcome, History, Key, Log, Version};
+    use stdx::history::{AttemptOutcome, History, Key, SessionLog, Version};
 
     use super::*;
     use crate::chains::Chains;
@@ -400,7 +400,7 @@ mod tests {
         let mut state: Vec<Version> =
             (0..KEYS).map(|key| if key % 2 == 0 { Version::LOADED } else { Version::ABSENT }).collect();
         let mut past = state.clone();
-        let mut logs: Vec<Log> = (0..SESSIONS as u32).map(Log::new).collect();
+        let mut logs: Vec<SessionLog> = (0..SESSIONS as u32).map(SessionLog::new).collect();
         let table = |key: u64| u16::from(key >= SCANNED);
         let told = |seen: Version| if seen.is_absent() { Version::ABSENT } else { seen };
         for nth in 0..40 {

@@ -18,7 +18,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use stdx::history::{Attempt, AttemptOutcome, History, Key, Log, Op, Version};
+use stdx::history::{AttemptOutcome, History, Key, Op, RecordedAttempt, SessionLog, Version};
 
 /// The kind of object that a key becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ fn number(history: &History) -> (BTreeMap<u32, Vec<u64>>, Vec<u64>) {
 
 /// The events in order. At one moment invocations come before responses, except in the same session.
 fn events(history: &History) -> Vec<Event> {
-    let attempts = || history.logs().iter().flat_map(Log::attempts);
+    let attempts = || history.logs().iter().flat_map(SessionLog::attempts);
     let told = attempts().map(|attempt| match attempt.outcome {
         AttemptOutcome::Unknown => attempt.invoked,
         _ => attempt.responded,
@@ -162,7 +162,7 @@ impl<'e, W: Write> Export<'e, W> {
     /// Finds the order of the versions of each key, and the keys that were deleted.
     fn chain(&mut self) {
         let history = self.history;
-        for attempt in history.logs().iter().flat_map(Log::attempts) {
+        for attempt in history.logs().iter().flat_map(SessionLog::attempts) {
             let mut own: BTreeMap<(u16, &[u64]), (Version, Version)> = BTreeMap::new();
             for op in attempt.ops() {
                 match op {
@@ -230,7 +230,7 @@ impl<'e, W: Write> Export<'e, W> {
             }
         };
         let history = self.history;
-        for op in history.logs().iter().flat_map(Log::attempts).flat_map(|attempt| attempt.ops()) {
+        for op in history.logs().iter().flat_map(SessionLog::attempts).flat_map(|attempt| attempt.ops()) {
             match op {
                 Op::Read { key, seen } => meet(key, seen),
                 Op::Install { key, before, .. } => meet(key, before),
@@ -260,7 +260,7 @@ impl<'e, W: Write> Export<'e, W> {
     }
 
     /// Writes one line; only the line of a commit contains the values that were read.
-    fn line(&mut self, kind: &str, process: u64, time: u64, attempt: Attempt<'_>) -> io::Result<()> {
+    fn line(&mut self, kind: &str, process: u64, time: u64, attempt: RecordedAttempt<'_>) -> io::Result<()> {
         let mut value = Vec::new();
         let seen = |seen| if kind == "ok" { Act::Read(seen) } else { Act::Unread };
         for op in attempt.ops() {
@@ -352,7 +352,7 @@ mod tests {
     fn history() -> History {
         let (x, y) = ([1], [2]);
         let (x, y) = (Key::new(0, &x), Key::new(1, &y));
-        let mut logs = [Log::new(0), Log::new(3)];
+        let mut logs = [SessionLog::new(0), SessionLog::new(3)];
         logs[0].begin(10);
         logs[0].read(x, Version::LOADED);
         let first = logs[0].write(x, false);
@@ -421,7 +421,7 @@ mod tests {
     fn a_key_that_was_deleted_goes_on_as_another_list() {
         let x = [1];
         let x = Key::new(0, &x);
-        let mut log = Log::new(0);
+        let mut log = SessionLog::new(0);
         log.begin(1);
         let gone = log.write(x, true);
         log.install(x, Version::LOADED, gone);

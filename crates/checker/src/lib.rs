@@ -57,11 +57,11 @@ mod walk;
 
 use std::fmt;
 
-use stdx::history::{History, Log, Op};
+use stdx::history::{History, Op, SessionLog};
 
 pub use export::{Form, Notation, export};
 pub use level::{Level, Phenomenon};
-pub use report::{Anomaly, Link, Part, Step};
+pub use report::{Anomaly, AnomalyStep, InvolvedTxn, Link};
 pub use stamps::out_of_order;
 pub use walk::EdgeKind;
 
@@ -167,7 +167,7 @@ impl Checker {
     }
 
     /// The layouts in which to look at a history, the most promising first.
-    fn layouts(&mut self, logs: &[Log], level: Level) -> Layouts {
+    fn layouts(&mut self, logs: &[SessionLog], level: Level) -> Layouts {
         use Layout::{Invocations, Responses, Snapshots, Stamps};
         match level {
             Level::ReadCommitted => return [Responses, Stamps, Invocations],
@@ -192,7 +192,7 @@ impl Checker {
     }
 
     /// The number of edges that go against a layout, among the transactions that responded until a moment.
-    fn against(&mut self, logs: &[Log], level: Level, layout: Layout, until: u64) -> usize {
+    fn against(&mut self, logs: &[SessionLog], level: Level, layout: Layout, until: u64) -> usize {
         let txns = Txns::new(logs, layout, until, std::mem::take(&mut self.tables));
         self.chains.fill(&txns, &mut Vec::new());
         let against = Solver::new(&txns, &self.chains, level).against();
@@ -203,7 +203,7 @@ impl Checker {
     /// Looks at a history in a layout, and settles it if `must_settle` is true or if it can be settled at once.
     fn look(
         &mut self,
-        logs: &[Log],
+        logs: &[SessionLog],
         level: Level,
         layout: Layout,
         is_first: bool,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use stdx::history::{Attempt, AttemptOutcome, Key, Op, TxnId, Version};
+use stdx::history::{AttemptOutcome, Key, Op, RecordedAttempt, TxnId, Version};
 
 use crate::chains::Chains;
 use crate::cycles::Cycle;
@@ -36,7 +36,7 @@ pub struct Anomaly {
     /// The name for users.
     pub name: &'static str,
     /// The transactions involved; those of a cycle in its order.
-    pub txns: Vec<Part>,
+    pub txns: Vec<InvolvedTxn>,
     /// The shortest cycle that was found; empty for an anomaly that needs no cycle.
     pub links: Vec<Link>,
 }
@@ -46,13 +46,13 @@ type Place = (u16, Vec<u64>);
 
 /// The part of one transaction: its steps on the keys of the anomaly.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct InvolvedTxn {
     /// The transaction.
     pub txn: TxnId,
     /// The outcome of the transaction; `None` if the history has no such attempt.
     pub outcome: Option<AttemptOutcome>,
     /// Its steps, in order, at most 12.
-    pub steps: Vec<Step>,
+    pub steps: Vec<AnomalyStep>,
     /// Whether there were more steps.
     pub is_cut: bool,
     /// The version that it met and should not have met, with its table and key.
@@ -61,7 +61,7 @@ pub struct Part {
 
 /// A step of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum AnomalyStep {
     /// A read of this version.
     Read(u16, Vec<u64>, Version),
     /// A write of this version into the write set.
@@ -81,7 +81,7 @@ fn shown(name: Names<'_>, table: u16, words: &[u64]) -> String {
     format!("{}[{}]", name(table), words.join(","))
 }
 
-impl Step {
+impl AnomalyStep {
     fn told(&self, name: Names<'_>) -> String {
         match self {
             Self::Read(table, words, seen) => format!("read {} = {seen:?}", shown(name, *table, words)),
@@ -101,7 +101,7 @@ impl Step {
     }
 }
 
-impl Part {
+impl InvolvedTxn {
     fn told(&self, name: Names<'_>) -> String {
         let mut told: Vec<String> = self.steps.iter().map(|step| step.told(name)).collect();
         told.extend(self.is_cut.then(|| "..".to_owned()));
@@ -160,7 +160,7 @@ pub(crate) fn flaw(txns: &Txns<'_>, flaw: &Flaw) -> Anomaly {
     let key = (flaw.table, flaw.key.clone());
     let met = Some((flaw.version, flaw.table, flaw.key.clone()));
     let keys = [key];
-    let mut parts = vec![Part { met, ..part(flaw.txn, txns.find(flaw.txn), &keys) }];
+    let mut parts = vec![InvolvedTxn { met, ..part(flaw.txn, txns.find(flaw.txn), &keys) }];
     parts.extend(flaw.other.map(|other| part(other, txns.find(other), &keys)));
     Anomaly { phenomenon, name: flaw.kind.name(), txns: parts, links: Vec::new() }
 }
@@ -183,7 +183,7 @@ pub(crate) fn cycle(txns: &Txns<'_>, chains: &Chains, cycle: &Cycle) -> Anomaly 
         })
         .collect();
     let keys: Vec<Place> = links.iter().filter_map(|link| link.key.clone()).collect();
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<InvolvedTxn> = Vec::new();
     for link in &links {
         if parts.iter().all(|part| part.txn != link.from) {
             parts.push(part(link.from, txns.find(link.from), &keys));
@@ -225,17 +225,17 @@ fn name(phenomenon: Phenomenon, links: &[Link], has_reader: bool) -> &'static st
 }
 
 /// The part of a transaction: its steps on these keys.
-pub(crate) fn part(txn: TxnId, attempt: Option<Attempt<'_>>, keys: &[Place]) -> Part {
-    let mut part = Part { txn, outcome: None, steps: Vec::new(), is_cut: false, met: None };
+pub(crate) fn part(txn: TxnId, attempt: Option<RecordedAttempt<'_>>, keys: &[Place]) -> InvolvedTxn {
+    let mut part = InvolvedTxn { txn, outcome: None, steps: Vec::new(), is_cut: false, met: None };
     let Some(attempt) = attempt else { return part };
     part.outcome = Some(attempt.outcome);
     let is_about = |key: Key<'_>| keys.iter().any(|(t, words)| *t == key.table && *words == key.words);
     for op in attempt.ops() {
         let step = match op {
-            Op::Read { key, seen } if is_about(key) => Step::Read(key.table, key.words.to_vec(), seen),
-            Op::Write { key, to } if is_about(key) => Step::Write(key.table, key.words.to_vec(), to),
+            Op::Read { key, seen } if is_about(key) => AnomalyStep::Read(key.table, key.words.to_vec(), seen),
+            Op::Write { key, to } if is_about(key) => AnomalyStep::Write(key.table, key.words.to_vec(), to),
             Op::Install { key, before, after } if is_about(key) => {
-                Step::Install(key.table, key.words.to_vec(), before, after)
+                AnomalyStep::Install(key.table, key.words.to_vec(), before, after)
             }
             Op::Scan(scan) => {
                 let Some((low, high)) = scan.covered() else { continue };
@@ -244,7 +244,7 @@ pub(crate) fn part(txn: TxnId, attempt: Option<Attempt<'_>>, keys: &[Place]) -> 
                 }
                 let rows = scan.rows().filter(|(key, _)| is_about(*key));
                 let rows = rows.map(|(key, seen)| (key.words.to_vec(), seen)).collect();
-                Step::Scan(low.table, low.words.to_vec(), high.words.to_vec(), rows)
+                AnomalyStep::Scan(low.table, low.words.to_vec(), high.words.to_vec(), rows)
             }
             _ => continue,
         };

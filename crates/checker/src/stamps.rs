@@ -4,7 +4,7 @@
 //! must see there what it saw in the history. The check demands more than serializability, since the scheme has said
 //! *which* order explains the history, and less than strict serializability: stamps may disagree with real time.
 
-use stdx::history::{Attempt, AttemptOutcome, History, Key, Log, Op, Version};
+use stdx::history::{AttemptOutcome, History, Key, Op, RecordedAttempt, SessionLog, Version};
 
 use crate::level::Phenomenon;
 use crate::report::{self, Anomaly};
@@ -14,20 +14,20 @@ use crate::report::{self, Anomaly};
 /// Transactions with equal stamps may come in any order. Histories in which attempts were cut off are not judged: the
 /// stamps of such attempts are unknown.
 pub fn out_of_order(history: &History) -> Option<Anomaly> {
-    let attempts = || history.logs().iter().flat_map(Log::attempts);
+    let attempts = || history.logs().iter().flat_map(SessionLog::attempts);
     if attempts().any(|attempt| attempt.outcome == AttemptOutcome::Unknown) {
         return None;
     }
-    let stamped = |attempt: Attempt<'_>| match attempt.outcome {
+    let stamped = |attempt: RecordedAttempt<'_>| match attempt.outcome {
         AttemptOutcome::Committed(stamp) => Some(stamp),
         AttemptOutcome::Aborted | AttemptOutcome::Unknown => None,
     };
-    let mut txns: Vec<(u64, Attempt<'_>)> =
+    let mut txns: Vec<(u64, RecordedAttempt<'_>)> =
         attempts().filter_map(|attempt| Some((stamped(attempt)?, attempt))).collect();
     txns.sort_by_key(|(stamp, attempt)| (*stamp, attempt.responded));
     let mut store = Store::before(txns.iter().map(|(_, attempt)| *attempt));
     for tied in txns.chunk_by(|one, other| one.0 == other.0) {
-        let mut left: Vec<Attempt<'_>> = tied.iter().map(|(_, attempt)| *attempt).collect();
+        let mut left: Vec<RecordedAttempt<'_>> = tied.iter().map(|(_, attempt)| *attempt).collect();
         while !left.is_empty() {
             let before = left.len();
             let mut first = None;
@@ -65,7 +65,7 @@ struct Store<'h> {
 
 impl<'h> Store<'h> {
     /// The store before these transactions: a key is loaded if any of them met its loaded version.
-    fn before(txns: impl Iterator<Item = Attempt<'h>> + Clone) -> Self {
+    fn before(txns: impl Iterator<Item = RecordedAttempt<'h>> + Clone) -> Self {
         let mut met: Vec<(Key<'h>, Version)> = Vec::new();
         for op in txns.flat_map(|attempt| attempt.ops()) {
             match op {
@@ -95,7 +95,7 @@ impl<'h> Store<'h> {
     }
 
     /// Runs a transaction; fails if the store has another version than the transaction saw.
-    fn replay(&mut self, attempt: Attempt<'h>) -> Result<(), Wrong<'h>> {
+    fn replay(&mut self, attempt: RecordedAttempt<'h>) -> Result<(), Wrong<'h>> {
         self.own.clear();
         self.installs.clear();
         for op in attempt.ops() {
@@ -160,12 +160,12 @@ fn compare(key: Key<'_>, seen: Version, stands: Version) -> Result<(), Wrong<'_>
     if is_same { Ok(()) } else { Err(Wrong { key, seen, stands }) }
 }
 
-fn told(history: &History, attempt: Attempt<'_>, wrong: &Wrong<'_>) -> Anomaly {
+fn told(history: &History, attempt: RecordedAttempt<'_>, wrong: &Wrong<'_>) -> Anomaly {
     let place = (wrong.key.table, wrong.key.words.to_vec());
-    let find = |txn| history.logs().iter().flat_map(Log::attempts).find(|attempt| attempt.id == txn);
+    let find = |txn| history.logs().iter().flat_map(SessionLog::attempts).find(|attempt| attempt.id == txn);
     let keys = [place.clone()];
     let met = Some((wrong.stands, place.0, place.1));
-    let mut txns = vec![report::Part { met, ..report::part(attempt.id, Some(attempt), &keys) }];
+    let mut txns = vec![report::InvolvedTxn { met, ..report::part(attempt.id, Some(attempt), &keys) }];
     for version in [wrong.seen, wrong.stands] {
         let other = find(version.txn()).filter(|other| txns.iter().all(|part| part.txn != other.id));
         txns.extend(other.map(|other| report::part(other.id, Some(other), &keys)));

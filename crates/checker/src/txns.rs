@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use stdx::history::{Attempt, AttemptOutcome, Log, Op, TxnId, Version};
+use stdx::history::{AttemptOutcome, Op, RecordedAttempt, SessionLog, TxnId, Version};
 
 /// A layout of the transactions: the moment at which each of them read, and the moment at which it wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ struct Split {
 
 /// The transactions that took effect, with lookup by the versions that they wrote.
 pub(crate) struct Txns<'h> {
-    logs: &'h [Log],
+    logs: &'h [SessionLog],
     layout: Layout,
     tables: Tables,
     /// The number of versions.
@@ -120,7 +120,7 @@ impl<'h> Txns<'h> {
         clippy::stable_sort_primitive,
         reason = "a stable sort finds the runs that sessions are in order already"
     )]
-    pub(crate) fn new(logs: &'h [Log], layout: Layout, until: u64, mut tables: Tables) -> Self {
+    pub(crate) fn new(logs: &'h [SessionLog], layout: Layout, until: u64, mut tables: Tables) -> Self {
         tables.sessions.clear();
         tables.sessions.resize(logs.last().map_or(0, |log| log.session() as usize + 1), (0, 0));
         tables.placed.clear();
@@ -251,7 +251,7 @@ impl<'h> Txns<'h> {
     /// Attempts with an unknown outcome and without installs, one of whose versions was met by an attempt that did not
     /// abort.
     fn witnessed(&self) -> BTreeSet<TxnId> {
-        let attempts = || self.logs.iter().flat_map(Log::attempts);
+        let attempts = || self.logs.iter().flat_map(SessionLog::attempts);
         let mut unknown = BTreeSet::new();
         for attempt in attempts() {
             if attempt.outcome == AttemptOutcome::Unknown && !has_installed(attempt) {
@@ -293,7 +293,7 @@ impl<'h> Txns<'h> {
 
     /// The transaction with this rank.
     #[inline]
-    pub(crate) fn attempt(&self, rank: Rank) -> Attempt<'h> {
+    pub(crate) fn attempt(&self, rank: Rank) -> RecordedAttempt<'h> {
         let (log, at) = self.tables.order[rank.at()];
         self.logs[log as usize].attempt(at as usize)
     }
@@ -307,8 +307,8 @@ impl<'h> Txns<'h> {
     }
 
     /// The attempt with this id.
-    pub(crate) fn find(&self, id: TxnId) -> Option<Attempt<'h>> {
-        let log = self.logs.binary_search_by_key(&id.session(), Log::session).ok()?;
+    pub(crate) fn find(&self, id: TxnId) -> Option<RecordedAttempt<'h>> {
+        let log = self.logs.binary_search_by_key(&id.session(), SessionLog::session).ok()?;
         let at = (id.count() as usize).checked_sub(1)?;
         (at < self.logs[log].attempts().len()).then(|| self.logs[log].attempt(at))
     }
@@ -330,14 +330,17 @@ impl<'h> Txns<'h> {
     }
 
     /// The attempts that aborted.
-    pub(crate) fn aborted(&self) -> impl Iterator<Item = Attempt<'h>> {
-        self.logs.iter().flat_map(Log::attempts).filter(|attempt| attempt.outcome == AttemptOutcome::Aborted)
+    pub(crate) fn aborted(&self) -> impl Iterator<Item = RecordedAttempt<'h>> {
+        self.logs
+            .iter()
+            .flat_map(SessionLog::attempts)
+            .filter(|attempt| attempt.outcome == AttemptOutcome::Aborted)
     }
 
     /// Lists the tables that were ever scanned.
     pub(crate) fn scanned(&self, tables: &mut Vec<u16>) {
         tables.clear();
-        for table in self.logs.iter().flat_map(Log::scanned) {
+        for table in self.logs.iter().flat_map(SessionLog::scanned) {
             if !tables.contains(&table) {
                 tables.push(table);
             }
@@ -367,13 +370,13 @@ impl<'h> Txns<'h> {
     }
 }
 
-fn has_installed(attempt: Attempt<'_>) -> bool {
+fn has_installed(attempt: RecordedAttempt<'_>) -> bool {
     attempt.ops().any(|op| matches!(op, Op::Install { .. }))
 }
 
 /// The sort key of an attempt in the layout.
 #[inline]
-const fn moment(layout: Layout, attempt: Attempt<'_>) -> u64 {
+const fn moment(layout: Layout, attempt: RecordedAttempt<'_>) -> u64 {
     match (layout, attempt.outcome) {
         (Layout::Invocations, _) => attempt.invoked,
         (Layout::Stamps, AttemptOutcome::Committed(stamp)) => stamp,

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use stdx::history::{Attempt, Key, Op, Scan, Version};
+use stdx::history::{Key, Op, RecordedAttempt, Scan, Version};
 
 use crate::chains::{Chains, mark};
 use crate::flaws::{Flaw, FlawKind};
@@ -163,7 +163,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
 
     /// The transaction saw a version, by a lookup of the key or as a row of a range.
     #[inline]
-    fn see(&mut self, attempt: Attempt<'h>, key: Key<'h>, seen: Version) {
+    fn see(&mut self, attempt: RecordedAttempt<'h>, key: Key<'h>, seen: Version) {
         let hash = hash(key);
         if let Some(own) = self.find_own(key, tag(hash)) {
             let own = self.own[own].version;
@@ -188,7 +188,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
 
     /// The transaction saw a version that was written in the history.
     #[inline]
-    fn version(&mut self, attempt: Attempt<'h>, key: Key<'h>, hash: u64, seen: Version) {
+    fn version(&mut self, attempt: RecordedAttempt<'h>, key: Key<'h>, hash: u64, seen: Version) {
         let kind = match self.txns.writer(seen) {
             Writer::Txn(writer, _) if writer == self.rank => FlawKind::UnwrittenRead,
             Writer::Nobody => FlawKind::UnwrittenRead,
@@ -223,12 +223,12 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
     }
 
     /// The transaction found the key absent.
-    fn absent(&mut self, attempt: Attempt<'h>, key: Key<'h>, hash: u64, rw: EdgeKind) {
+    fn absent(&mut self, attempt: RecordedAttempt<'h>, key: Key<'h>, hash: u64, rw: EdgeKind) {
         let Some(id) = self.chains.keys.get(key, hash) else { return };
         self.absent_id(attempt, id, rw);
     }
 
-    fn absent_id(&mut self, attempt: Attempt<'h>, id: KeyId, rw: EdgeKind) {
+    fn absent_id(&mut self, attempt: RecordedAttempt<'h>, id: KeyId, rw: EdgeKind) {
         if self.chains.gaps_in_order(id).len() > 2 {
             // At most one of the absences was made by the transaction itself.
             return self.unknown_absence(id, StateId::NONE, rw);
@@ -269,7 +269,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
         }
     }
 
-    fn install(&mut self, attempt: Attempt<'h>, key: Key<'h>, before: Version, after: Version) {
+    fn install(&mut self, attempt: RecordedAttempt<'h>, key: Key<'h>, before: Version, after: Version) {
         let hash = hash(key);
         match self.find_own(key, tag(hash)) {
             Some(at) if self.own[at].version == after => self.own[at].is_installed = true,
@@ -303,7 +303,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
     }
 
     /// The transaction read a range: its rows, and the absence of all other keys in the range.
-    fn scan(&mut self, attempt: Attempt<'h>, scan: Scan<'h>) {
+    fn scan(&mut self, attempt: RecordedAttempt<'h>, scan: Scan<'h>) {
         let order = if scan.is_forward { Ordering::Less } else { Ordering::Greater };
         let mut last = None;
         for (key, seen) in scan.rows() {
@@ -320,7 +320,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
     }
 
     /// Checks the keys from the low one to the high one that the scan did not return.
-    fn missed(&mut self, attempt: Attempt<'h>, scan: Scan<'h>, low: Key<'h>, high: Key<'h>) {
+    fn missed(&mut self, attempt: RecordedAttempt<'h>, scan: Scan<'h>, low: Key<'h>, high: Key<'h>) {
         let chains = self.chains;
         let has_row = |key: Key<'_>| scan.rows().any(|(row, _)| row == key);
         for own in self.own.iter().filter(|own| !own.version.is_absent()) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use lab::{Arrival, Mode, Question, Request, Retry, WarmUp, conditions, sensitivity};
+use lab::{Arrival, ClientMode, Question, Request, Retry, WarmUpLength, conditions, sensitivity};
 
 /// A laboratory of concurrency control: which scheme wins, by how much, and under which conditions.
 #[derive(Debug, Parser)]
@@ -59,7 +59,7 @@ pub(crate) struct Run {
     seconds: f64,
     /// Time before it that does not count, or `auto`: until the run is steady, 30 seconds at most
     #[arg(long, value_name = "S|auto", default_value = "1", allow_negative_numbers = true)]
-    warmup: WarmUp,
+    warmup: WarmUpLength,
     /// Time after it in which the load goes on and does not count
     #[arg(long, value_name = "S", default_value_t = 0.0, allow_negative_numbers = true)]
     cooldown: f64,
@@ -669,8 +669,8 @@ impl Run {
                 RetryPolicy::Climb => Retry::Climb,
             },
             mode: match self.mode {
-                ModeOfClients::Procedure => Mode::Procedure,
-                ModeOfClients::Interactive => Mode::Interactive,
+                ModeOfClients::Procedure => ClientMode::Procedure,
+                ModeOfClients::Interactive => ClientMode::Interactive,
             },
             rtt_us: self.rtt_us,
             batch: self.batch,
@@ -726,7 +726,7 @@ mod tests {
         );
         assert_eq!((request.repeat, request.seed, request.set.len()), (2, 7, 2));
         assert!(request.pin && !request.check && request.retry == Retry::Backoff);
-        assert_eq!((request.mode, request.rtt_us, request.batch), (Mode::Interactive, Some(50), 4));
+        assert_eq!((request.mode, request.rtt_us, request.batch), (ClientMode::Interactive, Some(50), 4));
         assert_eq!((request.arrivals, request.rate), (Arrival::Bursty, Some(2_500.0)));
         assert!((request.cooldown - 0.25).abs() < 1e-9 && !request.until_steady);
         assert!((request.seconds - 0.5).abs() < 1e-9 && request.warmup.abs() < 1e-9);

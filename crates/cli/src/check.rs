@@ -5,10 +5,10 @@ use std::io::{self, BufWriter, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
-use lab::{Catalogue, Inquiry, Partial, Refusal, Report, json, text};
+use lab::{CampaignReport, Catalogue, Inquiry, Partial, Refusal, json, text};
 use stdx::history::History;
 use stdx::panics;
-use trials::{Case, Form, Monitor, Notation, Replay, Schedule, Step, Subject};
+use trials::{CampaignMonitor, CampaignPhase, Case, Form, Notation, Replay, Schedule, TrialSubject};
 
 use crate::args::{Check, Format};
 use crate::live::{self, is_stopped, take_interrupts};
@@ -111,18 +111,18 @@ fn write(history: &History, notation: Notation, whole: &Path) -> io::Result<()> 
 }
 
 /// Runs the campaign at a position while a second thread watches it.
-fn run(inquiry: &Inquiry, position: usize) -> Report {
-    let monitor = Monitor::default();
+fn run(inquiry: &Inquiry, position: usize) -> CampaignReport {
+    let monitor = CampaignMonitor::default();
     let campaign = &inquiry.campaigns[position];
     let (nth, of, scheme) = (position + 1, inquiry.campaigns.len(), campaign.scheme());
     let line = || {
         let (schedules, transactions) = monitor.progress();
         let (schedules, transactions) = (text::count(schedules as f64), text::count(transactions as f64));
-        let doing = match monitor.step() {
-            Step::Scripts => "playing scripts",
-            Step::Search => "searching",
-            Step::Explore => "exploring",
-            Step::Stress => "on threads",
+        let doing = match monitor.phase() {
+            CampaignPhase::Scripts => "playing scripts",
+            CampaignPhase::Search => "searching",
+            CampaignPhase::Explore => "exploring",
+            CampaignPhase::Stress => "on threads",
         };
         format!("[{nth}/{of}] {scheme}: {doing}, {schedules} schedules, {transactions} transactions checked")
     };
@@ -130,7 +130,7 @@ fn run(inquiry: &Inquiry, position: usize) -> Report {
 }
 
 /// Returns the violations of a scheme as text, with the way to reproduce each of them.
-fn violations(inquiry: &Inquiry, position: usize, report: &Report) -> String {
+fn violations(inquiry: &Inquiry, position: usize, report: &CampaignReport) -> String {
     let mut lines = Vec::new();
     for violation in &report.violations {
         let story = violation.story.trim_end();
@@ -166,7 +166,7 @@ fn version() -> String {
 }
 
 /// Shows the explored trial of a seed or a program.
-fn replay(inquiry: &Inquiry, subject: Subject, schedule: Option<&Schedule>, out: &mut Out) -> u8 {
+fn replay(inquiry: &Inquiry, subject: TrialSubject, schedule: Option<&Schedule>, out: &mut Out) -> u8 {
     let explored = Case { schedule, ..inquiry.campaigns[0].trial(subject) }.explore();
     if let Some(history) = &explored.history {
         out.print(&history.to_string());

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use lab::conditions::{Findings, Rechecked, Study, Testable, Verdict, investigate, recheck as test_again};
-use lab::sweep::Store;
+use lab::sweep::ResultStore;
 use lab::{Catalogue, Refusal};
 use results::{Claim, Recheck};
 
@@ -23,7 +23,7 @@ pub(crate) fn conditions(
         out.print(&study.text());
         return Ok(0);
     }
-    let store = Store::open(&args.out)?;
+    let store = ResultStore::open(&args.out)?;
     live::take_interrupts();
     let findings = investigate(&study, &store, |unit, label| run_unless_stopped(unit, label, out))?;
     keep(&study, &store, &findings)?;
@@ -40,7 +40,7 @@ pub(crate) fn conditions(
 }
 
 /// Writes the findings beside the runs on which they rest.
-fn keep(study: &Study, store: &Store, findings: &Findings) -> Result<(), Refusal> {
+fn keep(study: &Study, store: &ResultStore, findings: &Findings) -> Result<(), Refusal> {
     store.derive(Path::new("conditions.json"), &format!("{}\n", findings.result(study)))?;
     for claim in &findings.claims {
         let path = Path::new("claims").join(format!("{}.json", claim.name));
@@ -73,7 +73,7 @@ pub(crate) fn recheck(catalogue: Catalogue, args: &args::Recheck, out: &mut Out)
         let says = "is in no directory of results: say with `--out DIR` where to keep the new ones";
         return Err(in_claim(Refusal(says.to_owned())));
     };
-    let store = Store::open(folder)?;
+    let store = ResultStore::open(folder)?;
     live::take_interrupts();
     let rechecked = test_again(&claim, &study, &store, |unit, label| run_unless_stopped(unit, label, out))?;
     let code = exit_code(rechecked.failed.is_some() || rechecked.verdict == Verdict::Slower);

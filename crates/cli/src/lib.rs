@@ -24,8 +24,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use lab::{
-    Catalogue, CheckVerdict, Machine, Plan, Progress, Recovery, Refusal, capabilities, compare, json, probe,
-    text,
+    Catalogue, CheckVerdict, Machine, Plan, Recovery, RecoveryProgress, Refusal, capabilities, compare, json,
+    probe, text,
 };
 
 pub use lab::Listed;
@@ -141,7 +141,7 @@ fn explain(catalogue: Catalogue, args: &Explain, out: &mut Out) -> Result<u8, Re
 
 fn recover(catalogue: Catalogue, args: &Recover, out: &mut Out) -> Result<u8, Refusal> {
     let recovery = Recovery::new(catalogue, &args.log, args.scheme.as_deref(), args.workers, !args.no_check)?;
-    let progress = Progress::default();
+    let progress = RecoveryProgress::default();
     let line = || format!("recovering: {} rows", text::count(progress.rows() as f64));
     let recovered = live::watched(|| recovery.recover(&progress), line, || ())?;
     match args.format {

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, stderr};
 
-use lab::{Monitor, Plan, Record, Refusal, Step, text};
+use lab::{Monitor, Plan, Record, Refusal, RunPhase, text};
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Latched, clock, waiter, workers};
 
@@ -104,10 +104,10 @@ impl Line {
 
     fn now(&mut self, monitor: &Monitor) -> String {
         let label = &self.label;
-        match monitor.step() {
-            Step::Load => return format!("{label}: loading"),
-            Step::Check => return format!("{label}: checking"),
-            Step::Run => {}
+        match monitor.phase() {
+            RunPhase::Load => return format!("{label}: loading"),
+            RunPhase::Check => return format!("{label}: checking"),
+            RunPhase::Run => {}
         }
         let now_ns = clock::now_ns();
         let (commits, aborts) = monitor.control.progress();
@@ -140,12 +140,12 @@ mod tests {
         let monitor = Monitor::new(1);
         let mut line = Line::new(&plan, 0);
         assert_eq!(line.now(&monitor), "[1/1] ycsb silo: loading");
-        monitor.enter(Step::Run);
+        monitor.enter(RunPhase::Run);
         let before = line.now(&monitor);
         assert!(before.ends_with(" of 0.2 s, 0 txn/s, aborts 0.0%, p99 -"), "{before}");
         plan.measure(0, &monitor).expect("possible");
         assert_eq!(line.now(&monitor), "[1/1] ycsb silo: checking");
-        monitor.enter(Step::Run);
+        monitor.enter(RunPhase::Run);
         let after = line.now(&monitor);
         assert!(after.ends_with('s') && !after.contains("p99 -"), "{after}");
     }

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use lab::Refusal;
-use lab::sweep::{self, Store, Sweep, Unit};
+use lab::sweep::{self, ResultStore, Sweep, Unit};
 use lab::text::duration_s;
 use results::{Placed, Run};
 use serde::Deserialize;
@@ -26,7 +26,7 @@ const INSTALL: &str = "install it with `python3 -m pip install ./python/contend_
 ///
 /// # Errors
 /// Something is missing here or in the cluster, a run cannot be made, or a result cannot be written.
-pub(crate) fn measure(sweep: &Sweep, store: &Store, recipe: &str) -> Result<(), Refusal> {
+pub(crate) fn measure(sweep: &Sweep, store: &ResultStore, recipe: &str) -> Result<(), Refusal> {
     let left = store.missing(sweep)?;
     if left.is_empty() {
         return Ok(());
@@ -112,7 +112,12 @@ enum Said {
 }
 
 /// Handles a line from the driver.
-fn take(line: &str, store: &Store, left: &[&Unit], progress: &Latched<Progress>) -> Result<(), Refusal> {
+fn take(
+    line: &str,
+    store: &ResultStore,
+    left: &[&Unit],
+    progress: &Latched<Progress>,
+) -> Result<(), Refusal> {
     let said = serde_json::from_str(line).map_err(|error| {
         let says = if error.is_data() { "not understood" } else { &format!("no JSON ({error})") };
         broken(&format!("said what is {says}: {}", line.trim()))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lab::reproduce::{self, Experiment, Finding, Status};
-use lab::sweep::{self, Measuring, Recipe, Store, Summary, Sweep};
+use lab::sweep::{self, Measuring, Recipe, ResultStore, Summary, Sweep};
 use lab::{Catalogue, Refusal};
 
 use crate::args::{self, Format};
@@ -32,7 +32,7 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
         return Ok(0);
     }
     live::take_interrupts();
-    let store = Store::open(&folder)?;
+    let store = ResultStore::open(&folder)?;
     let mut ended = Ok(());
     let mut results = Vec::new();
     for (name, text, sweep) in sweeps {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lab::sensitivity::{Analysis, Study, measure};
-use lab::sweep::Store;
+use lab::sweep::ResultStore;
 use lab::{Catalogue, Refusal};
 
 use crate::args::{self, Format};
@@ -21,7 +21,7 @@ pub(crate) fn sensitivity(
         out.print(&study.text());
         return Ok(0);
     }
-    let store = Store::open(&args.out)?;
+    let store = ResultStore::open(&args.out)?;
     live::take_interrupts();
     let measured = measure(&study, &store, |unit, label| run_unless_stopped(unit, label, out))?;
     let analysis = Analysis::new(&study, &measured);

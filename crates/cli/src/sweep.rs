@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use lab::sweep::{self, JobArray, Measuring, Places, Recipe, Store, Summary, Sweep, Unit};
+use lab::sweep::{self, JobArray, Measuring, Places, Recipe, ResultStore, Summary, Sweep, Unit};
 use lab::{Catalogue, Machine, Refusal, probe, text};
 use results::Run;
 
@@ -23,9 +23,9 @@ pub(crate) fn sweep(catalogue: Catalogue, args: &args::Sweep, out: &mut Out) -> 
         return Ok(0);
     }
     if !args.only.is_empty() {
-        return only(&sweep, &args.only, &Store::open(&folder)?, args.format, out);
+        return only(&sweep, &args.only, &ResultStore::open(&folder)?, args.format, out);
     }
-    let store = Store::open(&folder)?;
+    let store = ResultStore::open(&folder)?;
     let recipe = store.keep_recipe(&text)?;
     if args.executor == Executor::Slurm {
         return job_array(args, &sweep, &store, &recipe, out);
@@ -88,11 +88,17 @@ pub(crate) fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>,
     if !folder.exists() {
         return Ok(sweep.units.iter().collect());
     }
-    Store::existing(folder)?.missing(sweep)
+    ResultStore::existing(folder)?.missing(sweep)
 }
 
 /// Makes some runs, and prints the outcome of each.
-fn only(sweep: &Sweep, ids: &[String], store: &Store, format: Format, out: &mut Out) -> Result<u8, Refusal> {
+fn only(
+    sweep: &Sweep,
+    ids: &[String],
+    store: &ResultStore,
+    format: Format,
+    out: &mut Out,
+) -> Result<u8, Refusal> {
     let units = sweep.only(ids)?;
     live::take_interrupts();
     let measuring = Measuring::only(sweep, store, units.clone())?;
@@ -123,7 +129,7 @@ fn outcome(run: &Run) -> String {
 fn job_array(
     args: &args::Sweep,
     sweep: &Sweep,
-    store: &Store,
+    store: &ResultStore,
     recipe: &Path,
     out: &mut Out,
 ) -> Result<u8, Refusal> {
@@ -165,8 +171,8 @@ fn job_array(
 
 /// `contend merge`: the union of directories of results.
 pub(crate) fn merge(args: &args::Merge, out: &mut Out) -> Result<u8, Refusal> {
-    let from = args.from.iter().map(|path| Store::existing(path)).collect::<Result<Vec<_>, _>>()?;
-    let into = Store::open(&args.into)?;
+    let from = args.from.iter().map(|path| ResultStore::existing(path)).collect::<Result<Vec<_>, _>>()?;
+    let into = ResultStore::open(&args.into)?;
     out.print(&sweep::merge(&into, &from)?.text());
     Ok(0)
 }

@@ -685,7 +685,7 @@ impl Inner {
 
 impl Taken<'_> {
     /// The part of the log that must be durable before the last attempt's commit is.
-    fn ticket(&mut self) -> durability::Ticket {
+    fn ticket(&mut self) -> durability::CommitTicket {
         self.seat.held.as_mut().map(|held| held.session.ticket()).unwrap_or_default()
     }
 

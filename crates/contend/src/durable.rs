@@ -6,8 +6,8 @@ use std::path::Path;
 
 use durability::disk::{self, Directory, DirectoryLock, Instead, MAKING, RealDirectory};
 use durability::{
-    BackupError, CheckpointError, Corruption, Found, Log, LogError, Operation, Restored, Running,
-    Store as Files, Ticket, Torn,
+    BackupError, CheckpointError, CommitTicket, Corruption, Found, Log, LogError, Operation, Restored,
+    Running, Store as Files, Torn,
 };
 use engine::{AnyKey, TableId};
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -208,7 +208,7 @@ impl Durable {
     /// Returns the wait of a caller that has committed, or has seen commits of others; `None` if there is nothing to
     /// wait for.
     #[inline]
-    pub(crate) fn awaited(&self, ticket: Ticket) -> Option<Await> {
+    pub(crate) fn awaited(&self, ticket: CommitTicket) -> Option<Await> {
         self.keeper.look();
         match self.log.is_durable(ticket) {
             Ok(true) => None,
@@ -289,7 +289,7 @@ impl Drop for Durable {
 /// A wait for a commit that is not durable yet.
 pub(crate) struct Await {
     log: Log,
-    ticket: Ticket,
+    ticket: CommitTicket,
     awaiting: Arc<AtomicUsize>,
 }
 

@@ -89,7 +89,7 @@ pub(crate) type Load<'s> = dyn FnMut(TableId, AnyKey, &[u64]) + 's;
 /// A session, with the type of its scheme erased.
 pub(crate) trait Sitting: RawSession {
     /// The part of the log that must be durable before the last commit, and all that it has seen, is durable.
-    fn ticket(&mut self) -> durability::Ticket;
+    fn ticket(&mut self) -> durability::CommitTicket;
 }
 
 /// A store, and the properties of its scheme.
@@ -151,13 +151,13 @@ impl<S: Scheme, L: Sink + 'static> RawSession for Seated<S, L> {
 }
 
 impl<S: Scheme> Sitting for Seated<S, ()> {
-    fn ticket(&mut self) -> durability::Ticket {
-        durability::Ticket::default()
+    fn ticket(&mut self) -> durability::CommitTicket {
+        durability::CommitTicket::default()
     }
 }
 
 impl<S: Scheme> Sitting for Seated<S, LogSink> {
-    fn ticket(&mut self) -> durability::Ticket {
+    fn ticket(&mut self) -> durability::CommitTicket {
         self.0.with(|session| session.sink().ticket())
     }
 }

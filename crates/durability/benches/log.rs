@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use durability::disk::{Directory, RealDirectory};
-use durability::{Found, Layouts, Log, LogSink, LoggedLoader, Options, Restored, Store, Ticket as Due};
+use durability::{CommitTicket as Due, Found, Layouts, Log, LogSink, LoggedLoader, Options, Restored, Store};
 use engine::setting::{Settings, Values};
 use engine::{
     AnyKey, ClientId, Database, Drive, Env, Forecast, Groups, Homes, Loader, Lookup, Row, Schema, Scheme,

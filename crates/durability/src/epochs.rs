@@ -23,7 +23,7 @@ pub struct Epochs {
 
 /// The result of opening an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenedEpoch {
     /// The epoch that was drawn.
     pub epoch: u64,
 }
@@ -45,7 +45,7 @@ impl Epochs {
 
     /// Opens in the current epoch, which is not sealed before `close`.
     #[inline]
-    pub fn open(&self, seat: usize) -> Open {
+    pub fn open(&self, seat: usize) -> OpenedEpoch {
         let word = &self.seats[seat].0;
         let mut epoch = self.now();
         loop {
@@ -58,7 +58,7 @@ impl Epochs {
             // Acquire: as in `now`.
             let now = self.now.load(Ordering::Acquire);
             if now == epoch {
-                return Open { epoch };
+                return OpenedEpoch { epoch };
             }
             epoch = now;
         }

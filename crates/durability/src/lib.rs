@@ -2,8 +2,8 @@
 //!
 //! Each session of a database has a [`LogSink`], which is told of its commits and hands them to the log's own thread.
 //! That thread writes them in rounds, an epoch at a time, to one or several devices, and publishes which epoch is
-//! durable; a caller that holds an answer back until then waits for a [`Ticket`]. [`Store::open`] finds out what a
-//! directory contains, and [`Found::start`] continues the log from there. A checkpoint is made of the log, not of the
+//! durable; a caller that holds an answer back until then waits for a [`CommitTicket`]. [`Store::open`] finds out what
+//! a directory contains, and [`Found::start`] continues the log from there. A checkpoint is made of the log, not of the
 //! tables, by the same code that recovers.
 //!
 //! ORDER       The sink draws the order of commits between `precommit` and `install`, from numbers that only grow: the
@@ -41,12 +41,12 @@ mod touched;
 mod writer;
 
 pub use backup::{BackupError, Copied};
-pub use epochs::{Epochs, Open};
+pub use epochs::{Epochs, OpenedEpoch};
 pub use error::{Corruption, LogError, OpenError, Operation, SystemError};
 pub use handover::{Giver, Handover};
 pub use layout::{Layouts, Mismatch, TableLayout};
-pub use log::{Durability, Log, Rounds, Running, Ticket};
+pub use log::{CommitTicket, Durability, Log, Rounds, Running};
 pub use merge::Restored;
-pub use plants::Plant;
+pub use plants::LogPlant;
 pub use sink::{LogSink, LoggedLoader};
 pub use store::{CheckpointError, Cut, Found, Options, Order, Store, Torn};

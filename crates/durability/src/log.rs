@@ -11,7 +11,7 @@ use crate::epochs::Epochs;
 use crate::error::LogError;
 use crate::format::Kind;
 use crate::handover::Handover;
-use crate::plants::Plant;
+use crate::plants::LogPlant;
 use crate::store::{Cut, Home, Order};
 use crate::writer::Device;
 
@@ -29,7 +29,7 @@ pub enum Durability {
 
 /// The epoch that must be durable before a commit counts as durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket {
+pub struct CommitTicket {
     /// The epoch of the commit; 0 before the first.
     pub epoch: u64,
 }
@@ -103,16 +103,16 @@ impl Log {
 
     /// The ticket for everything committed so far, as far as the caller can have seen it.
     #[inline]
-    pub fn present(&self) -> Ticket {
+    pub fn present(&self) -> CommitTicket {
         // Relaxed: whoever has seen a commit's writes sees its epoch here, which was stored before they were installed.
-        Ticket { epoch: self.0.used.load(Ordering::Relaxed) }
+        CommitTicket { epoch: self.0.used.load(Ordering::Relaxed) }
     }
 
     /// The last epoch that is durable: all commits up to it survive.
     #[inline]
-    pub fn durable(&self) -> Ticket {
+    pub fn durable(&self) -> CommitTicket {
         // Acquire: pairs with the Release in `publish`; the sync comes before it.
-        Ticket { epoch: self.0.durable.load(Ordering::Acquire) }
+        CommitTicket { epoch: self.0.durable.load(Ordering::Acquire) }
     }
 
     /// Whether a commit is durable.
@@ -120,7 +120,7 @@ impl Log {
     /// # Errors
     /// The commit will never be durable, as far as is known.
     #[inline]
-    pub fn is_durable(&self, ticket: Ticket) -> Result<bool, LogError> {
+    pub fn is_durable(&self, ticket: CommitTicket) -> Result<bool, LogError> {
         if self.durable() >= ticket {
             return Ok(true);
         }
@@ -131,7 +131,7 @@ impl Log {
     ///
     /// # Errors
     /// The commit will never be durable, as far as is known.
-    pub fn wait(&self, ticket: Ticket) -> Result<(), LogError> {
+    pub fn wait(&self, ticket: CommitTicket) -> Result<(), LogError> {
         let is_decided = || self.durable() >= ticket || self.has_failed();
         if waiter::in_fiber() {
             waiter::wait_until(None, is_decided);
@@ -190,7 +190,7 @@ pub struct Rounds {
     /// The last epoch that was sealed.
     sealed: u64,
     helpers: Vec<(Arc<Helper>, Background)>,
-    plant: Option<Plant>,
+    plant: Option<LogPlant>,
 }
 
 /// A thread that syncs one device while the others are synced.
@@ -235,7 +235,7 @@ impl Helper {
 }
 
 impl Rounds {
-    pub(crate) fn new(log: Log, devices: Vec<Device>, sealed: u64, plant: Option<Plant>) -> Self {
+    pub(crate) fn new(log: Log, devices: Vec<Device>, sealed: u64, plant: Option<LogPlant>) -> Self {
         let commits = devices.iter().map(|_| Vec::new()).collect();
         Self { log, devices, commits, sealed, helpers: Vec::new(), plant }
     }
@@ -252,7 +252,7 @@ impl Rounds {
 
     /// Whether all commits of this epoch, which has ended, and of earlier ones have been handed over.
     pub fn is_closed(&self, epoch: u64) -> bool {
-        self.plant == Some(Plant::SealsEarly) || self.log.0.epochs.is_closed(epoch)
+        self.plant == Some(LogPlant::SealsEarly) || self.log.0.epochs.is_closed(epoch)
     }
 
     /// Writes, seals and syncs an epoch that is closed, and publishes that it is durable.
@@ -293,10 +293,10 @@ impl Rounds {
             commits.clear();
             written.map_err(|error| self.log.fail(LogError::write(device.place(), &error)))?;
         }
-        if self.plant == Some(Plant::AcknowledgesBeforeSync) {
+        if self.plant == Some(LogPlant::AcknowledgesBeforeSync) {
             self.publish(epoch);
         }
-        if self.plant != Some(Plant::SealsAfterSync) {
+        if self.plant != Some(LogPlant::SealsAfterSync) {
             self.sync()?;
         }
         self.sealed = epoch;
@@ -316,7 +316,7 @@ impl Rounds {
                 Some((helper, _)) => helper.answer(),
                 None => device.file().sync(),
             };
-            if self.plant == Some(Plant::RetriesSync) && synced.is_err() {
+            if self.plant == Some(LogPlant::RetriesSync) && synced.is_err() {
                 synced = device.file().sync();
             }
             match synced {
@@ -343,7 +343,7 @@ impl Rounds {
             rolled.map_err(|error| self.log.fail(LogError::write(device.place(), &error)))?;
         }
         let segments: Vec<u64> = self.devices.iter().map(|device| device.end().segment).collect();
-        if self.plant != Some(Plant::LeavesSegmentsUnnamed) {
+        if self.plant != Some(LogPlant::LeavesSegmentsUnnamed) {
             // If a segment with commits is missing, that must be detected.
             let named = self.log.0.home.begin_segments(&segments);
             named.map_err(|error| self.log.fail(LogError::write(self.devices[0].place(), &error)))?;

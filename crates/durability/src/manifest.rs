@@ -33,7 +33,7 @@ use crate::disk::{Directory, read_all, write_all};
 use crate::error::{Corruption, OpenError, Operation};
 use crate::format::{Bytes, Headless, decode_manifest, encode_manifest};
 use crate::layout::Layouts;
-use crate::plants::Plant;
+use crate::plants::LogPlant;
 
 /// The name of the manifest.
 pub(crate) const MANIFEST: &str = "MANIFEST";
@@ -128,7 +128,7 @@ impl Manifest {
     }
 
     /// Makes this the manifest of a directory.
-    pub(crate) fn replace(&self, directory: &dyn Directory, plant: Option<Plant>) -> Result<()> {
+    pub(crate) fn replace(&self, directory: &dyn Directory, plant: Option<LogPlant>) -> Result<()> {
         self.replace_by(NEW, directory, plant)
     }
 
@@ -137,10 +137,10 @@ impl Manifest {
         &self,
         new: &str,
         directory: &dyn Directory,
-        plant: Option<Plant>,
+        plant: Option<LogPlant>,
     ) -> Result<()> {
         let bytes = self.encode();
-        if plant == Some(Plant::OverwritesManifest) && directory.open(MANIFEST).is_ok() {
+        if plant == Some(LogPlant::OverwritesManifest) && directory.open(MANIFEST).is_ok() {
             let file = directory.open(MANIFEST)?;
             write_all(&*file, 0, &bytes)?;
             return file.sync();
@@ -151,11 +151,11 @@ impl Manifest {
         }
         let file = directory.create(new)?;
         write_all(&*file, 0, &bytes)?;
-        if plant != Some(Plant::RenamesUnsynced) {
+        if plant != Some(LogPlant::RenamesUnsynced) {
             file.sync()?;
         }
         directory.rename(new, MANIFEST)?;
-        if plant == Some(Plant::RenamesWithoutSync) { Ok(()) } else { directory.sync() }
+        if plant == Some(LogPlant::RenamesWithoutSync) { Ok(()) } else { directory.sync() }
     }
 
     /// The manifest of a directory; `None` if it has none.

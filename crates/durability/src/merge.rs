@@ -18,7 +18,7 @@ use crate::entry::{self, ALL, copy_words, key_of};
 use crate::error::{Corruption, OpenError};
 use crate::format::{Kind, words};
 use crate::layout::Layouts;
-use crate::plants::Plant;
+use crate::plants::LogPlant;
 use crate::reader::{Block, Stream};
 
 /// The number of writes that a prefetch is ahead of the merge: about as many misses as a core can have outstanding.
@@ -131,7 +131,7 @@ pub(crate) struct Merge<'m> {
     commits: &'m [Commits<'m>],
     /// By part, and by the worker that read them. The worker that merges a part takes them.
     places: Vec<Latched<Vec<Places>>>,
-    plant: Option<Plant>,
+    plant: Option<LogPlant>,
     pub(crate) read: Restored,
 }
 
@@ -142,7 +142,7 @@ impl<'m> Merge<'m> {
         commits: &'m [Commits<'m>],
         parts: usize,
         workers: usize,
-        plant: Option<Plant>,
+        plant: Option<LogPlant>,
     ) -> Result<Self, OpenError> {
         let next = AtomicUsize::new(0);
         let read = |_| {
@@ -226,7 +226,7 @@ impl<'m> Merge<'m> {
             places.heaps.extend(more.heaps);
             places.keyed.extend(more.keyed);
         }
-        let by_place = self.plant == Some(Plant::OrdersByPlace);
+        let by_place = self.plant == Some(LogPlant::OrdersByPlace);
         places.keyed.sort_unstable_by(|a, b| {
             let order = |place: &Place| if by_place { (0, 0) } else { (place.epoch, place.order) };
             self.compare(a, b).then_with(|| order(a).cmp(&order(b)))
@@ -340,7 +340,7 @@ impl Out<'_, '_> {
             None => self.row.resize(layout.row_words(), 0),
         }
         for write in writes {
-            if write.is_gone && self.merge.plant == Some(Plant::ForgetsDeletions) {
+            if write.is_gone && self.merge.plant == Some(LogPlant::ForgetsDeletions) {
                 continue;
             }
             let mut at = 0;

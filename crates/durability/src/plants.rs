@@ -3,7 +3,7 @@
 
 /// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plant {
+pub enum LogPlant {
     /// Says that an epoch is durable before its bytes are synced.
     AcknowledgesBeforeSync,
     /// Syncs a round before its seals are written, and does not sync the seals.

@@ -17,7 +17,7 @@ use crate::format::{
     BLOCK, BlockHead, Headless, Kind, PAGE, SegmentHead, read_block, segment_name, segment_number,
 };
 use crate::manifest::{Manifest, Named};
-use crate::plants::Plant;
+use crate::plants::LogPlant;
 use crate::writer::End;
 
 /// A block that was read.
@@ -72,7 +72,7 @@ pub(crate) struct Scan<'s> {
     pub(crate) device: usize,
     /// If given, only segments before this one are read; its head says where they end.
     pub(crate) until: Option<u64>,
-    pub(crate) plant: Option<Plant>,
+    pub(crate) plant: Option<LogPlant>,
 }
 
 impl Scan<'_> {
@@ -89,7 +89,7 @@ impl Scan<'_> {
     }
 
     fn checks(&self) -> bool {
-        self.plant != Some(Plant::IgnoresChecksums)
+        self.plant != Some(LogPlant::IgnoresChecksums)
     }
 
     fn read(&self, number: u64) -> Result<Vec<u8>, OpenError> {
@@ -156,7 +156,7 @@ impl Scan<'_> {
     /// The fault in the length of a segment, if there is one.
     fn cut_off(&self, head: &SegmentHead, bytes: u64) -> Option<OpenError> {
         let length =
-            head.bytes.filter(|length| bytes != *length && self.plant != Some(Plant::IgnoresLengths))?;
+            head.bytes.filter(|length| bytes != *length && self.plant != Some(LogPlant::IgnoresLengths))?;
         let found = match length.checked_sub(bytes) {
             Some(missing) => format!("the file was cut off: {missing} of its {length} bytes are missing"),
             None => format!("the file has become longer: it was made with {length} bytes, and has {bytes}"),
@@ -241,7 +241,8 @@ impl Scan<'_> {
             for Block { head: block, .. } in &blocks {
                 position = block.position.wrapping_add((BLOCK + block.payload) as u64);
                 chain = block.checksum;
-                if matches!(block.kind, Kind::Seal | Kind::Close) || self.plant == Some(Plant::SkipsSeals) {
+                if matches!(block.kind, Kind::Seal | Kind::Close) || self.plant == Some(LogPlant::SkipsSeals)
+                {
                     let end = End { segment: number, position, chain };
                     let is_close = block.kind == Kind::Close;
                     seals.push(Seal { epoch: block.epoch, end, is_close, is_head: false });
@@ -274,7 +275,7 @@ impl Scan<'_> {
                     && matches!(head.kind, Kind::Commits | Kind::Seal | Kind::Close)
             });
             let Some(head) = fits else {
-                if self.plant == Some(Plant::CutsAnywhere) {
+                if self.plant == Some(LogPlant::CutsAnywhere) {
                     break;
                 }
                 if until.is_some() || self.is_synced_past(segment, bytes, at) {
@@ -285,7 +286,7 @@ impl Scan<'_> {
             blocks.push(Block { at: at + BLOCK, head });
             (at, chain, epoch) = (at + BLOCK + head.payload, head.checksum, head.epoch);
         }
-        if until.is_some_and(|until| position_of(at) != until) && self.plant != Some(Plant::CutsAnywhere) {
+        if until.is_some_and(|until| position_of(at) != until) && self.plant != Some(LogPlant::CutsAnywhere) {
             return Err(self.corrupt(segment.number, at, "the next segment begins within a block"));
         }
         Ok(blocks)

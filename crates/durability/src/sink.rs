@@ -10,7 +10,7 @@ use sync::{Arc, clock, waiter};
 use crate::entry::{ALL, GONE, VALUE, head_of_write};
 use crate::error::LogError;
 use crate::handover::Giver;
-use crate::log::{Log, Ticket};
+use crate::log::{CommitTicket, Log};
 use crate::store::Order;
 use crate::touched::Touched;
 
@@ -32,7 +32,7 @@ pub struct LogSink {
     giver: Giver,
     writes: u64,
     is_open: bool,
-    ticket: Ticket,
+    ticket: CommitTicket,
 }
 
 impl Log {
@@ -62,7 +62,7 @@ impl Log {
             giver: Giver::new(Arc::clone(&self.0.handovers[seat])),
             writes: 0,
             is_open: false,
-            ticket: Ticket::default(),
+            ticket: CommitTicket::default(),
         }
     }
 }
@@ -70,7 +70,7 @@ impl Log {
 impl LogSink {
     /// The ticket of the session's last commit: when it is durable, so is everything that the commit has seen.
     #[inline]
-    pub fn ticket(&self) -> Ticket {
+    pub fn ticket(&self) -> CommitTicket {
         self.ticket
     }
 
@@ -96,7 +96,7 @@ impl LogSink {
             Order::Counter => shared.counter.fetch_add(1, Ordering::Relaxed),
         };
         self.is_open = true;
-        self.ticket = Ticket { epoch };
+        self.ticket = CommitTicket { epoch };
         self.giver.begin(epoch, order);
         self.writes = 0;
     }

@@ -16,7 +16,7 @@ use crate::layout::Layouts;
 use crate::log::{Log, Rounds, Sizes};
 use crate::manifest::{BACKUP, MANIFEST, Manifest, NEW, Named, PartSum};
 use crate::merge::{Commits, Merge, Restored, all_parts, named};
-use crate::plants::Plant;
+use crate::plants::LogPlant;
 use crate::reader::{Scan, Stream, without_zeroes};
 use crate::writer::{Course, Device, End};
 
@@ -56,7 +56,7 @@ pub struct Options {
     pub note: Vec<u8>,
     /// A planted bug, for tests.
     #[doc(hidden)]
-    pub plant: Option<Plant>,
+    pub plant: Option<LogPlant>,
 }
 
 impl Default for Options {
@@ -120,7 +120,7 @@ pub(crate) struct Home {
     tried: AtomicU64,
     is_busy: AtomicBool,
     parts: usize,
-    plant: Option<Plant>,
+    plant: Option<LogPlant>,
 }
 
 /// Functions that open directories.
@@ -174,7 +174,7 @@ impl Store {
     ) -> Result<Found, OpenError> {
         assert!(!directories.is_empty(), "a log has a device");
         let plant = options.plant;
-        let manifest = Manifest::read(&*directories[0], plant != Some(Plant::IgnoresChecksums))?;
+        let manifest = Manifest::read(&*directories[0], plant != Some(LogPlant::IgnoresChecksums))?;
         let mut found = Found {
             directories,
             manifest: None,
@@ -236,7 +236,7 @@ impl Found {
     /// Finds the last epoch that all devices have sealed, and the place behind it where the log continues.
     fn find_end(&mut self, manifest: &Manifest) -> Result<(), OpenError> {
         let last = self.streams.iter().map(|stream| stream.seals.last().map_or(0, |seal| seal.epoch));
-        let believes_one = self.options.plant == Some(Plant::BelievesOneDevice);
+        let believes_one = self.options.plant == Some(LogPlant::BelievesOneDevice);
         let epoch = if believes_one { last.max() } else { last.min() };
         self.epoch = epoch.expect("a log has a device");
         for (device, stream) in self.streams.iter().enumerate() {
@@ -346,7 +346,7 @@ impl Found {
         let merge = Merge::new(&self.layouts, &commits, parts, workers, plant)?;
         all_parts(&merge, workers, |worker, part| {
             let mut put = make(worker);
-            let checks = plant != Some(Plant::IgnoresChecksums);
+            let checks = plant != Some(LogPlant::IgnoresChecksums);
             let mut before = PartReader::open(&*self.directories[0], manifest, part, checks)?;
             let bytes = before.len();
             let rows = merge.part(part, &mut before, &mut |row| {
@@ -518,7 +518,7 @@ impl Log {
                 named.current = named.current.max(*segment);
             }
         };
-        if home.plant == Some(Plant::TruncatesEarly) {
+        if home.plant == Some(LogPlant::TruncatesEarly) {
             home.truncate(&old, cut);
         }
         // After an error it is unknown which manifest is there: either may be read, as long as nothing is removed and
@@ -583,7 +583,7 @@ impl Home {
             let bytes = before.len();
             let rows = merge.part(part, &mut before, &mut |row| writer.push(row).map_err(write))?;
             let (sum, file) = writer.finish().map_err(write)?;
-            if self.plant != Some(Plant::LeavesPartsUnsynced) {
+            if self.plant != Some(LogPlant::LeavesPartsUnsynced) {
                 file.sync().map_err(write)?;
             }
             parts.lock()[part] = sum;

@@ -6,7 +6,7 @@ use sync::Arc;
 
 use crate::disk::{Directory, File, write_all};
 use crate::format::{BLOCK, BlockHead, Kind, PAGE, SegmentHead, begin_block, end_block, segment_name};
-use crate::plants::Plant;
+use crate::plants::LogPlant;
 
 /// The shortest segment is the longest one divided by this.
 const SHORTEST: u64 = 1 << 8;
@@ -33,7 +33,7 @@ pub(crate) struct Course {
     pub(crate) devices: u32,
     /// The size of the longest segment, unless one round is longer.
     pub(crate) segment_bytes: u64,
-    pub(crate) plant: Option<Plant>,
+    pub(crate) plant: Option<LogPlant>,
 }
 
 impl Course {
@@ -149,12 +149,12 @@ impl Device {
         if !commits.is_empty() {
             self.block(Kind::Commits, epoch, |to| to.extend_from_slice(commits));
         }
-        if self.course.plant == Some(Plant::SealsAfterSync) {
+        if self.course.plant == Some(LogPlant::SealsAfterSync) {
             self.put()?;
             self.file.sync()?;
         }
-        if self.course.plant != Some(Plant::SkipsSeals) {
-            let shares = self.course.plant == Some(Plant::SharesPages);
+        if self.course.plant != Some(LogPlant::SkipsSeals) {
+            let shares = self.course.plant == Some(LogPlant::SharesPages);
             let at = self.bytes as usize + self.round.len() + BLOCK;
             let end = if shares { at } else { at.next_multiple_of(PAGE) };
             self.block(kind, epoch, |to| to.resize(to.len() + (end - at), 0));
@@ -227,7 +227,7 @@ fn begin_segment(
         write_all(&*file, length - 1, &[0])?;
     }
     file.sync()?;
-    if course.plant != Some(Plant::SkipsDirectorySync) {
+    if course.plant != Some(LogPlant::SkipsDirectorySync) {
         directory.sync()?;
     }
     Ok((file, head.checksum()))

@@ -10,7 +10,7 @@
 
 use core::ops::Bound;
 
-use stdx::history::{AttemptOutcome, History, Key, Log, Version};
+use stdx::history::{AttemptOutcome, History, Key, SessionLog, Version};
 use storage::{AnyKey, Direction, IndexedKey, RecordRef, Shape};
 use sync::Latched;
 use sync::atomic::{AtomicU32, Ordering};
@@ -60,7 +60,7 @@ pub struct Records {
     sessions: AtomicU32,
     /// Attempts and words for which each log has memory from the beginning.
     room: (usize, usize),
-    logs: Latched<Vec<Log>>,
+    logs: Latched<Vec<SessionLog>>,
 }
 
 impl Records {
@@ -87,7 +87,7 @@ impl<'h> Observe for &'h Records {
         // Relaxed: all that matters is that numbers differ.
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         let (attempts, words) = self.room;
-        let log = Log::with_room(session, attempts, words);
+        let log = SessionLog::with_room(session, attempts, words);
         Recorder { records: self, log, own: Own::default(), scan: Walk::None }
     }
 }
@@ -96,7 +96,7 @@ impl<'h> Observe for &'h Records {
 #[derive(Debug)]
 pub struct Recorder<'h> {
     records: &'h Records,
-    log: Log,
+    log: SessionLog,
     own: Own,
     scan: Walk,
 }
@@ -384,7 +384,7 @@ impl Observer for Recorder<'_> {
 
 impl Drop for Recorder<'_> {
     fn drop(&mut self) {
-        let log = core::mem::replace(&mut self.log, Log::new(0));
+        let log = core::mem::replace(&mut self.log, SessionLog::new(0));
         self.records.logs.lock().push(log);
     }
 }

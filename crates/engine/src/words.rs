@@ -3,7 +3,7 @@
 
 use core::ops::ControlFlow;
 
-use storage::{AnyKey, Direction, IndexedKey, Lookup, Placed, RowRef, Slot, TableId, TableStore, Which};
+use storage::{AnyKey, Direction, IndexedKey, Insertion, Lookup, RowRef, Slot, TableId, TableStore, Which};
 
 use crate::database::{Plain, Unwatched, View};
 use crate::session::with_width;
@@ -47,7 +47,7 @@ impl<S: Scheme> Due<'_, S> {
     fn enter(&self) -> bool {
         let index = self.store.index(self.which);
         let Ok(placed) = with_width!(self.key, |key| index.insert(key, self.row, &mut Unwatched));
-        matches!(placed, Placed::Added)
+        matches!(placed, Insertion::Added)
     }
 }
 

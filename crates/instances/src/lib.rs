@@ -7,7 +7,7 @@ use engine::entry::Entry;
 use schemes::catalogue;
 
 /// Returns the instances of all schemes, in the order of the catalogue.
-pub fn all() -> impl Iterator<Item = (runs::Instance, trials::Instance)> {
+pub fn all() -> impl Iterator<Item = (runs::Instance, trials::TrialInstance)> {
     let both = |name| run(name).zip(trial(name));
     catalogue::ENTRIES.iter().map(move |entry| both(entry.info.name).expect("every entry is of a scheme"))
 }
@@ -18,7 +18,7 @@ pub fn run(name: &str) -> Option<runs::Instance> {
 }
 
 /// Returns the instance for trials of the scheme of this name; `None` if there is no such scheme.
-pub fn trial(name: &str) -> Option<trials::Instance> {
+pub fn trial(name: &str) -> Option<trials::TrialInstance> {
     trial_instances::of(name)
 }
 

@@ -6,7 +6,7 @@ use runs::WorkloadInfo;
 use serde_json::{Value, json};
 
 use crate::text::{Lines, Table};
-use crate::{Arrival, Catalogue, Mode, Plan, Refusal, Request, Retry};
+use crate::{Arrival, Catalogue, ClientMode, Plan, Refusal, Request, Retry};
 
 /// The number of clients in the options that need many clients.
 const MANY: u64 = 64;
@@ -17,7 +17,7 @@ type Choice = (&'static str, fn(Request) -> Request);
 const OPTIONS: &[Choice] = &[
     ("workers=2", |request| Request { workers: Some(2), ..request }),
     ("clients=64", |request| Request { clients: Some(MANY), ..request }),
-    ("mode=interactive", |request| Request { mode: Mode::Interactive, rtt_us: Some(50), ..request }),
+    ("mode=interactive", |request| Request { mode: ClientMode::Interactive, rtt_us: Some(50), ..request }),
     ("retry=drop", |request| Request { retry: Retry::Drop, ..request }),
     ("arrivals=poisson", |request| Request { arrivals: Arrival::Poisson, rate: Some(1_000.0), ..request }),
     ("batch=8", |request| Request { clients: Some(MANY), batch: 8, ..request }),

@@ -2,7 +2,7 @@
 //! requests are refused here.
 
 use engine::{Admits, levers};
-use trials::{Budget, Campaign, Instance, Limit, SEARCHES, Schedule, Subject};
+use trials::{Budget, Campaign, SEARCHES, Schedule, TrialInstance, TrialLimit, TrialSubject};
 
 use crate::registry::pairs;
 use crate::{Catalogue, Refusal};
@@ -39,7 +39,7 @@ pub struct Inquiry {
     /// The budget of each campaign.
     pub budget: Budget,
     /// The explored trial to show instead, and its schedule, if it differs from the trial's own schedule.
-    pub replay: Option<(Subject, Option<Schedule>)>,
+    pub replay: Option<(TrialSubject, Option<Schedule>)>,
     /// For each campaign, the command that checks this scheme again, without the seed.
     commands: Vec<String>,
 }
@@ -85,7 +85,7 @@ impl Inquiry {
     }
 
     /// Returns the command line that repeats an explored trial of the campaign at a position.
-    pub fn command(&self, position: usize, subject: Subject, schedule: &Schedule) -> String {
+    pub fn command(&self, position: usize, subject: TrialSubject, schedule: &Schedule) -> String {
         let runs = schedule.to_string();
         // The plainest schedule has no runs, but a command line cannot hold an empty word. `0` is the same schedule: it
         // begins with the first worker.
@@ -134,14 +134,14 @@ fn refuse_foreign(catalogue: Catalogue, schemes: &[&str], given: &[(String, Stri
     Ok(())
 }
 
-fn unknown_plant(scheme: &Instance, plant: &str) -> Refusal {
+fn unknown_plant(scheme: &TrialInstance, plant: &str) -> Refusal {
     let names: Vec<&str> = scheme.plants().iter().map(|known| known.plant.name).collect();
     let scheme = scheme.name();
     Refusal(format!("no bug `{plant}` can be planted in `{scheme}`; there are {}", names.join(", ")))
 }
 
-fn subject(text: &str) -> Result<Subject, Refusal> {
-    Subject::named(text).ok_or_else(|| {
+fn subject(text: &str) -> Result<TrialSubject, Refusal> {
+    TrialSubject::named(text).ok_or_else(|| {
         let names: Vec<&str> = SEARCHES.iter().map(|program| program.name).collect();
         Refusal(format!(
             "`--replay {text}`: must be a seed, such as `--replay 1`, or the name of a program that is searched; there \
@@ -160,7 +160,7 @@ fn budget(question: &Question) -> Result<Budget, Refusal> {
     }
     // Runs on threads do not contain the planted bug, so the explored trials get all of the time.
     let share = if question.plant.is_some() { seconds } else { seconds / 2.0 };
-    let limit = |count: Option<u64>| count.map_or(Limit::Seconds(share), Limit::Count);
+    let limit = |count: Option<u64>| count.map_or(TrialLimit::Seconds(share), TrialLimit::Count);
     Ok(Budget {
         seed: question.seed,
         cores: sync::workers::cores(),
@@ -210,8 +210,8 @@ mod tests {
         let inquiry = Inquiry::new(catalogue(), &asked).expect("legal");
         let line =
             "contend check silo --set silo.snapshots=on --plant silo_skips_reads --replay 7 --schedule 0x3,1";
-        assert_eq!(inquiry.command(0, Subject::Seed(7), &"0x3,1".parse().expect("a schedule")), line);
-        let program = Subject::named("insert_after_a_miss").expect("a program");
+        assert_eq!(inquiry.command(0, TrialSubject::Seed(7), &"0x3,1".parse().expect("a schedule")), line);
+        let program = TrialSubject::named("insert_after_a_miss").expect("a program");
         let line = inquiry.command(0, program, &Schedule::default());
         assert!(line.ends_with(" --replay insert_after_a_miss --schedule 0"), "{line}");
     }

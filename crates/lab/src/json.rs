@@ -12,7 +12,7 @@ use results::{
 };
 use runs::{CheckVerdict, Logged, Phase, TableMemory};
 use serde_json::{Map, Value, json};
-use trials::{Replay, Report, Subject, Violation};
+use trials::{CampaignReport, Replay, TrialSubject, TrialViolation};
 
 use crate::logs::Logs;
 use crate::machine::Cache;
@@ -148,13 +148,13 @@ pub fn settings(catalogue: Catalogue) -> Value {
 }
 
 /// Returns the result of checking a scheme's isolation.
-pub fn report(report: &Report) -> Value {
-    let violation = |violation: &Violation| {
+pub fn report(report: &CampaignReport) -> Value {
+    let violation = |violation: &TrialViolation| {
         let (kind, seed, name, schedule) = match &violation.replay {
-            Replay::Explored(Subject::Seed(seed), schedule) => {
+            Replay::Explored(TrialSubject::Seed(seed), schedule) => {
                 ("explored", Some(seed), None, Some(schedule.to_string()))
             }
-            Replay::Explored(Subject::Program(program), schedule) => {
+            Replay::Explored(TrialSubject::Program(program), schedule) => {
                 ("search", None, Some(program.name), Some(schedule.to_string()))
             }
             Replay::Script(name) => ("script", None, Some(*name), None),

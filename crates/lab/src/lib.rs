@@ -31,22 +31,22 @@ pub mod text;
 
 use core::fmt;
 
-pub use engine::driver::{Mode, Retry};
+pub use engine::driver::{ClientMode, Retry};
 pub use ground::Ground;
 pub use inquiry::{Inquiry, Question};
 pub use machine::{Cache, Machine};
 pub use measure::{Record, Results};
 pub use partial::Partial;
-pub use plan::{Plan, Request, Subject, WarmUp};
+pub use plan::{Plan, PlannedScheme, Request, WarmUpLength};
 pub use recovery::Recovery;
 pub use registry::{Catalogue, Listed, SettingOf};
-pub use runs::{CheckVerdict, Monitor, Progress, Recovered, Step};
+pub use runs::{CheckVerdict, Monitor, Recovered, RecoveryProgress, RunPhase};
 pub use space::Space;
 pub use speed::{Basis, Ratios};
 pub use starvation::{Starvation, StarvedType};
 pub use stats::Spread;
 pub use traffic::{Arrival, rtt_us};
-pub use trials::Report;
+pub use trials::CampaignReport;
 
 /// The reason why something was refused before anything was loaded. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]

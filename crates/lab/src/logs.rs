@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use engine::setting::Values;
 use results::Described;
-use runs::{Durability, Held, Logging};
+use runs::{Durability, LockedDirectories, Logging};
 
 use crate::{Plan, Refusal, Request, json};
 
@@ -81,7 +81,7 @@ impl Logs {
         for path in &self.directories {
             fs::create_dir_all(path).map_err(|error| refused(path, error))?;
         }
-        let begun = Begun { logs: self, held: Held::to_write(&self.directories)? };
+        let begun = Begun { logs: self, held: LockedDirectories::to_write(&self.directories)? };
         if position > 0 || self.is_scratch {
             for path in &self.directories {
                 remove_files(path).map_err(|error| refused(path, error))?;
@@ -124,7 +124,7 @@ impl Logs {
 pub(crate) struct Begun<'l> {
     logs: &'l Logs,
     #[expect(dead_code, reason = "nobody reads what the run still writes")]
-    held: Held,
+    held: LockedDirectories,
 }
 
 impl Begun<'_> {
@@ -206,7 +206,7 @@ fn is_in_memory(kind: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use runs::{CheckVerdict, Progress};
+    use runs::{CheckVerdict, RecoveryProgress};
 
     use super::*;
     use crate::Recovery;
@@ -251,7 +251,7 @@ mod tests {
         let records = [measure(&plan, 0), measure(&plan, 1)];
         let logged = records[1].measured.logged.expect("logged");
         assert!(logged.bytes > 0 && logged.rounds > 0 && logged.checkpoints > 0, "{logged:?}");
-        let progress = &Progress::default();
+        let progress = &RecoveryProgress::default();
         for scheme in [None, Some("mvto")] {
             let recovery =
                 Recovery::new(catalogue(), &devices, scheme, Some(2), true).expect("there is a log");

@@ -235,7 +235,7 @@ impl Results {
 #[cfg(test)]
 pub(crate) mod tests {
     use engine::Violation;
-    use engine::driver::Series;
+    use engine::driver::ThroughputSeries;
     use runs::Phase;
 
     use super::*;
@@ -251,7 +251,7 @@ pub(crate) mod tests {
             types: vec![tally, TypeTally::default()],
             arrived: Arrived::default(),
             turns: [0; 2],
-            series: Series::default(),
+            series: ThroughputSeries::default(),
             phase_ticks: [1; Phase::COUNT],
             load_ns: 1_000_000,
             measured_ns: 1_000_000_000,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use engine::driver::{Job, Limit, Mode, Retry};
+use engine::driver::{ClientMode, Job, Limit, Retry};
 use engine::setting::Values;
 use engine::{Admits, Drive, Family, Forecast, Info, Isolation, levers};
 use runs::{Layout, Spec, WorkloadInfo};
@@ -51,7 +51,7 @@ pub struct Request {
     /// The reaction of a client to an abort by the scheme.
     pub retry: Retry,
     /// The content of a client's message.
-    pub mode: Mode,
+    pub mode: ClientMode,
     /// Microseconds of a round trip between a client and its worker. If `None`, there is no network between them.
     pub rtt_us: Option<u64>,
     /// The number of requests that a client sends in one message.
@@ -85,7 +85,7 @@ impl Request {
             seed: 1,
             set: Vec::new(),
             retry: Retry::Same,
-            mode: Mode::Procedure,
+            mode: ClientMode::Procedure,
             rtt_us: None,
             batch: 1,
             arrivals: Arrival::Closed,
@@ -99,14 +99,14 @@ impl Request {
 
 /// The length of a warm-up, as it is written: seconds, or `auto`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum WarmUp {
+pub enum WarmUpLength {
     /// This number of seconds.
     Seconds(f64),
     /// Until the run is steady.
     Auto,
 }
 
-impl core::str::FromStr for WarmUp {
+impl core::str::FromStr for WarmUpLength {
     type Err = Refusal;
 
     fn from_str(text: &str) -> Result<Self, Refusal> {
@@ -119,7 +119,7 @@ impl core::str::FromStr for WarmUp {
     }
 }
 
-impl WarmUp {
+impl WarmUpLength {
     /// Returns the two fields of a [`Request`]: the seconds at most, and whether the warm-up may end earlier.
     pub fn of_request(self) -> (f64, bool) {
         match self {
@@ -131,7 +131,7 @@ impl WarmUp {
 
 /// A scheme of a plan, with the values of its own settings and of the workload's settings.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct PlannedScheme {
     /// The scheme.
     pub scheme: &'static Info,
     /// The values of the settings.
@@ -141,7 +141,7 @@ pub struct Subject {
     pub(crate) run: runs::Instance,
 }
 
-impl Subject {
+impl PlannedScheme {
     /// Returns the isolation that the scheme promises under these values.
     pub fn isolation(&self) -> Isolation {
         self.run.facts(&self.values).isolation
@@ -156,7 +156,7 @@ pub struct Plan {
     /// The workload.
     pub workload: &'static WorkloadInfo,
     /// The schemes, in the requested order.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<PlannedScheme>,
     /// The way in which runs are driven.
     pub job: Job,
     /// The number of runs of each scheme.
@@ -201,10 +201,10 @@ impl Plan {
             let values = catalogue.values(workload, Some(scheme), &given)?;
             let run = catalogue.listed(scheme.name).run;
             let clients = run.facts(&values).clients(job.clients);
-            Ok(Subject { scheme, values, clients, run })
+            Ok(PlannedScheme { scheme, values, clients, run })
         };
         let subjects = schemes.into_iter().map(subject).collect::<Result<Vec<_>, Refusal>>()?;
-        let apart = subjects.iter().any(|Subject { scheme, values, run, .. }| {
+        let apart = subjects.iter().any(|PlannedScheme { scheme, values, run, .. }| {
             let is_asked = scheme.family == Family::MultiVersion && layout(values).has_versions_apart;
             is_asked || run.facts(values).has_versions_apart
         });
@@ -220,13 +220,13 @@ impl Plan {
     ///
     /// # Errors
     /// A scheme that cannot run the plan. The text says why, and what to change.
-    pub(crate) fn suits(&self, subject: &Subject) -> Result<(), Refusal> {
+    pub(crate) fn suits(&self, subject: &PlannedScheme) -> Result<(), Refusal> {
         refuse_for_scheme(subject.scheme, &self.job)?;
         Ok(runs::admit(&self.spec(subject))?)
     }
 
     /// Returns the schemes that have more clients than requested.
-    pub(crate) fn raised(&self) -> impl Iterator<Item = &Subject> {
+    pub(crate) fn raised(&self) -> impl Iterator<Item = &PlannedScheme> {
         self.subjects.iter().filter(|subject| subject.clients > self.job.clients)
     }
 
@@ -270,7 +270,7 @@ impl Plan {
     }
 
     /// Returns the specification of a subject's runs.
-    pub(crate) fn spec<'p>(&'p self, subject: &'p Subject) -> Spec<'p> {
+    pub(crate) fn spec<'p>(&'p self, subject: &'p PlannedScheme) -> Spec<'p> {
         Spec {
             workload: self.workload.name,
             scheme: subject.run,

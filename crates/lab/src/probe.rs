@@ -16,7 +16,7 @@ const BUSY: f64 = 0.5;
 
 /// The maximum of a size on a machine, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct SizeLimit {
     /// The name of the size: of a setting, or of a drive of a run such as `workers`.
     pub name: String,
     /// The maximum.
@@ -35,7 +35,7 @@ pub struct Warning {
 }
 
 /// Returns the maximum sizes for a machine.
-pub fn rules(machine: &Machine) -> Vec<Rule> {
+pub fn rules(machine: &Machine) -> Vec<SizeLimit> {
     let mut rules = vec![workers(machine)];
     for workload in runs::WORKLOADS {
         rules.extend(scale_in_memory(workload, machine));
@@ -45,7 +45,7 @@ pub fn rules(machine: &Machine) -> Vec<Rule> {
 }
 
 /// Returns the maximum number of workers that have a core each, with one core left to the system.
-fn workers(machine: &Machine) -> Rule {
+fn workers(machine: &Machine) -> SizeLimit {
     let (cores, physical) = (machine.cores.max(1), machine.physical_cores);
     let is_shared = physical > 0 && physical < cores;
     let own = if is_shared { physical } else { cores };
@@ -65,7 +65,7 @@ fn workers(machine: &Machine) -> Rule {
         "too few to leave one to the system, which shows as starved runs"
     };
     let why = format!("{}{threads}{granted}; {left}", plural(cores, "core"));
-    Rule { name: "workers".to_owned(), at_most: at_most as u64, why }
+    SizeLimit { name: "workers".to_owned(), at_most: at_most as u64, why }
 }
 
 /// The memory cost of a workload's scale: in `memory` the bytes of everything, in `columns` those of columns alone.
@@ -104,7 +104,7 @@ fn scale_within(base: u64, (at_base, each): (u64, u64), bytes: u64) -> Option<u6
     (scale > 0).then_some(scale)
 }
 
-fn scale_in_memory(workload: &WorkloadInfo, machine: &Machine) -> Option<Rule> {
+fn scale_in_memory(workload: &WorkloadInfo, machine: &Machine) -> Option<SizeLimit> {
     let cost = cost(workload)?;
     let room = (machine.memory_available_bytes as f64 * LOADED_SHARE) as u64;
     let at_most = scale_within(cost.base, cost.memory, room)?;
@@ -114,10 +114,10 @@ fn scale_in_memory(workload: &WorkloadInfo, machine: &Machine) -> Option<Rule> {
         bytes(machine.memory_available_bytes),
         bytes(cost.memory.1)
     );
-    Some(Rule { name: workload.scale.to_owned(), at_most, why })
+    Some(SizeLimit { name: workload.scale.to_owned(), at_most, why })
 }
 
-fn scale_in_cache(workload: &WorkloadInfo, machine: &Machine) -> Option<Rule> {
+fn scale_in_cache(workload: &WorkloadInfo, machine: &Machine) -> Option<SizeLimit> {
     let cost = cost(workload)?;
     let at_most = scale_within(cost.base, cost.columns, machine.cache_bytes)?;
     let why = format!(
@@ -125,7 +125,7 @@ fn scale_in_cache(workload: &WorkloadInfo, machine: &Machine) -> Option<Rule> {
         bytes(machine.cache_bytes),
         bytes(cost.columns.1)
     );
-    Some(Rule { name: format!("{} in cache", workload.scale), at_most, why })
+    Some(SizeLimit { name: format!("{} in cache", workload.scale), at_most, why })
 }
 
 /// Returns the warnings for readers of figures from a machine.
@@ -232,7 +232,7 @@ pub fn text(machine: &Machine) -> String {
         lines.add(format!("{name:<18}{fact}"));
     }
     lines.add("\nwhat fits, at most:");
-    for Rule { name, at_most, why } in rules(machine) {
+    for SizeLimit { name, at_most, why } in rules(machine) {
         lines.add(format!("- {name}: {}\n  {why}", count(at_most as f64)));
     }
     let warnings = warnings(machine);
@@ -289,7 +289,8 @@ fn facts(machine: &Machine) -> [(&'static str, String); 13] {
 
 /// Returns a machine, its rules and its warnings as an object for programs.
 pub fn json(machine: &Machine) -> Value {
-    let rule = |Rule { name, at_most, why }: Rule| json!({ "name": name, "at_most": at_most, "why": why });
+    let rule =
+        |SizeLimit { name, at_most, why }: SizeLimit| json!({ "name": name, "at_most": at_most, "why": why });
     let warning = |Warning { name, says }: Warning| json!({ "name": name, "says": says });
     json!({
         "schema": crate::json::SCHEMA,

@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use engine::Violation;
 use results::Described;
-use runs::{CheckVerdict, Held, Progress, Recovered};
+use runs::{CheckVerdict, LockedDirectories, Recovered, RecoveryProgress};
 use serde_json::{Map, Value, json};
 
 use crate::logs::DESCRIPTION;
@@ -19,7 +19,7 @@ use crate::{Plan, Refusal, Request, json};
 pub struct Recovery {
     /// The run that left the log; `None` for a database of another program.
     run: Option<Run>,
-    held: Held,
+    held: LockedDirectories,
     workers: usize,
 }
 
@@ -60,7 +60,7 @@ impl Recovery {
         }
         // The lock is taken before anything is read. Otherwise, a run that ends meanwhile could change the description,
         // and it would not match the log.
-        let held = Held::to_read(directories)?;
+        let held = LockedDirectories::to_read(directories)?;
         let run = match fs::read_to_string(&description) {
             Ok(text) => Some(Run::new(catalogue, (&description, &text), scheme, check)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -80,7 +80,7 @@ impl Recovery {
     ///
     /// # Errors
     /// Files that cannot be read, or that are damaged.
-    pub fn recover(&self, progress: &Progress) -> Result<Recovered, Refusal> {
+    pub fn recover(&self, progress: &RecoveryProgress) -> Result<Recovered, Refusal> {
         let Some(Run { plan, digest }) = &self.run else {
             return Ok(runs::verify(&self.held, self.workers, progress)?);
         };

@@ -168,7 +168,7 @@ pub enum SettingOf {
 #[derive(Clone, Copy, Debug)]
 pub struct Listed {
     pub(crate) run: runs::Instance,
-    pub(crate) trial: trials::Instance,
+    pub(crate) trial: trials::TrialInstance,
 }
 
 impl Listed {
@@ -178,7 +178,7 @@ impl Listed {
         entry: &'static Entry,
         stepped: &'static SteppedEntry,
     ) -> Self {
-        Self { run: runs::Instance::of::<N>(entry), trial: trials::Instance::of::<N, S>(entry, stepped) }
+        Self { run: runs::Instance::of::<N>(entry), trial: trials::TrialInstance::of::<N, S>(entry, stepped) }
     }
 
     /// The scheme's entry.
@@ -187,8 +187,8 @@ impl Listed {
     }
 }
 
-impl From<(runs::Instance, trials::Instance)> for Listed {
-    fn from((run, trial): (runs::Instance, trials::Instance)) -> Self {
+impl From<(runs::Instance, trials::TrialInstance)> for Listed {
+    fn from((run, trial): (runs::Instance, trials::TrialInstance)) -> Self {
         Self { run, trial }
     }
 }

@@ -1,6 +1,6 @@
 //! The steadiness of a run: when its warm-up may end, and whether the measured throughput had a trend.
 
-use engine::driver::Series;
+use engine::driver::ThroughputSeries;
 use stats::{Trend, WarmUp, warm_up};
 
 use crate::text::percent;
@@ -36,7 +36,7 @@ pub(crate) enum Steadiness {
 
 impl Steadiness {
     /// Returns the steadiness of a series; `None` if it has too few intervals to be judged.
-    pub(crate) fn of(series: &Series) -> Option<Self> {
+    pub(crate) fn of(series: &ThroughputSeries) -> Option<Self> {
         let rates = &series.measured_txn_s;
         match warm_up(rates, BATCH) {
             WarmUp::TooShort => None,
@@ -85,7 +85,7 @@ mod tests {
         // A sequence whose period differs from the length of a batch.
         let noise = |i: usize| (i * i * 7 % 13) as f64 / 13.0;
         let measured_txn_s = (0..count).map(|i| 100.0 + noise(i) + rate(i)).collect();
-        Steadiness::of(&Series { measured_txn_s, ..Series::default() })
+        Steadiness::of(&ThroughputSeries { measured_txn_s, ..ThroughputSeries::default() })
     }
 
     #[test]

@@ -8,7 +8,7 @@ use engine::setting::{Setting, Values};
 use engine::{Abort, Admits, Info};
 use runs::CheckVerdict;
 use stdx::Histogram;
-use trials::{Plant, Report};
+use trials::{CampaignReport, Plant};
 
 use crate::measure::{Totals, abort_rate};
 use crate::steady::Steadiness;
@@ -441,7 +441,7 @@ pub fn kinds() -> String {
 }
 
 /// Returns the table of the isolation checks of each scheme.
-pub fn reports(reports: &[Report]) -> String {
+pub fn reports(reports: &[CampaignReport]) -> String {
     let mut table = Table::default();
     table.row([
         "scheme",
@@ -470,7 +470,7 @@ pub fn reports(reports: &[Report]) -> String {
 }
 
 /// Returns the verdict on a scheme in a word or two.
-fn verdict(report: &Report) -> &'static str {
+fn verdict(report: &CampaignReport) -> &'static str {
     if !report.violations.is_empty() {
         "BROKEN"
     } else if report.undecided > 0 {
@@ -483,7 +483,7 @@ fn verdict(report: &Report) -> &'static str {
 }
 
 /// Returns the notes below the table of isolation checks.
-pub fn report_notes(reports: &[Report]) -> String {
+pub fn report_notes(reports: &[CampaignReport]) -> String {
     let mut lines = Lines::default();
     for report in reports {
         let scheme = report.scheme;

@@ -1,6 +1,6 @@
 //! Traffic: the arrival of requests and the costs of their messages, from a request for runs and as text.
 
-use engine::driver::{Arrivals, Mode, Open, Process, Traffic};
+use engine::driver::{Arrivals, ClientMode, OpenLoop, Process, Traffic};
 use engine::setting::Values;
 
 use crate::Refusal;
@@ -48,9 +48,9 @@ impl Arrival {
     pub(crate) fn of(traffic: &Traffic) -> Self {
         match traffic.arrivals {
             Arrivals::Closed => Self::Closed,
-            Arrivals::Open(Open { process: Process::Constant, .. }) => Self::Constant,
-            Arrivals::Open(Open { process: Process::Poisson, .. }) => Self::Poisson,
-            Arrivals::Open(Open { process: Process::Bursty { .. }, .. }) => Self::Bursty,
+            Arrivals::Open(OpenLoop { process: Process::Constant, .. }) => Self::Constant,
+            Arrivals::Open(OpenLoop { process: Process::Poisson, .. }) => Self::Poisson,
+            Arrivals::Open(OpenLoop { process: Process::Bursty { .. }, .. }) => Self::Bursty,
         }
     }
 }
@@ -85,13 +85,13 @@ pub(crate) fn traffic(request: &Request, values: &Values, is_paced: bool) -> Res
     if !(1..=BATCH_MAX).contains(&batch) {
         return refuse(format!("`--batch {batch}`: must be a whole number from 1 to {BATCH_MAX}"));
     }
-    if mode == Mode::Interactive && batch > 1 {
+    if mode == ClientMode::Interactive && batch > 1 {
         return refuse(
             "an interactive client sends one statement at a time: leave out `--batch`, or give `--mode procedure`"
                 .to_owned(),
         );
     }
-    if mode == Mode::Interactive && request.rtt_us.is_none() {
+    if mode == ClientMode::Interactive && request.rtt_us.is_none() {
         return refuse(
             "`--mode interactive` without a network is `--mode procedure`: give a round trip, for example `--rtt-us \
              tcp`, or `--rtt-us 0` if that is what you mean"
@@ -137,7 +137,7 @@ fn arrivals(request: &Request, values: &Values) -> Result<Arrivals, Refusal> {
             "`--rate {rate_txn_s}`: must be a number of transactions a second above 0, up to {RATE_MAX}"
         )));
     }
-    Ok(Arrivals::Open(Open { process, rate_txn_s, queue_max: values.int("run.queue_max") as usize }))
+    Ok(Arrivals::Open(OpenLoop { process, rate_txn_s, queue_max: values.int("run.queue_max") as usize }))
 }
 
 /// Returns the requested rate of an open loop, in transactions a second; `None` for a closed loop.
@@ -153,9 +153,9 @@ pub(crate) fn told(traffic: &Traffic) -> Option<String> {
     let mut parts = Vec::new();
     if traffic.rtt_ns > 0 {
         let per = match traffic.mode {
-            Mode::Procedure if traffic.batch > 1 => "message",
-            Mode::Procedure => "request",
-            Mode::Interactive => "statement",
+            ClientMode::Procedure if traffic.batch > 1 => "message",
+            ClientMode::Procedure => "request",
+            ClientMode::Interactive => "statement",
         };
         parts.push(format!("{}, {} a {per}", traffic.mode.name(), duration(traffic.rtt_ns)));
     }
@@ -217,8 +217,9 @@ mod tests {
             );
         }
         assert!(refusal(|request| request.batch = 0).contains("from 1 to"));
-        assert!(refusal(|request| request.mode = Mode::Interactive).contains("--rtt-us tcp"));
-        let dialogue = |request: &mut Request| (request.mode, request.rtt_us) = (Mode::Interactive, Some(50));
+        assert!(refusal(|request| request.mode = ClientMode::Interactive).contains("--rtt-us tcp"));
+        let dialogue =
+            |request: &mut Request| (request.mode, request.rtt_us) = (ClientMode::Interactive, Some(50));
         assert!(plan(dialogue).is_ok());
         let in_messages = |request: &mut Request| {
             dialogue(request);

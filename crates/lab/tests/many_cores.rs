@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use lab::Catalogue;
-use lab::reproduce::{Experiment, Rule, find, recipe};
+use lab::reproduce::{Experiment, RelationRule, find, recipe};
 use lab::sweep::{Recipe, Sweep, Unit};
 
 /// The eight schemes of the study, by their names in this project: the study's MVCC is `mvto`.
@@ -92,9 +92,11 @@ fn all_eight_schemes_are_measured_and_asked_for_where_the_study_speaks_of_all() 
 }
 
 /// Returns the scheme that a rule is about.
-fn subject(rule: &Rule) -> Option<&str> {
+fn subject(rule: &RelationRule) -> Option<&str> {
     match rule {
-        Rule::Ratio { of, .. } | Rule::Figure { of, .. } | Rule::Trend { of, .. } => Some(&of.scheme),
+        RelationRule::Ratio { of, .. } | RelationRule::Figure { of, .. } | RelationRule::Trend { of, .. } => {
+            Some(&of.scheme)
+        }
         _ => None,
     }
 }

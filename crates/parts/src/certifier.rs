@@ -22,7 +22,7 @@ impl<C: Certifier, S: Chained + Shape<Header = ChainHead, Version = C::Version, 
 
 /// The commits that an attempt sees.
 #[derive(Clone, Copy, Debug)]
-pub struct View {
+pub struct SnapshotView {
     /// The number of the last commit when the attempt began, or, for an attempt that sees a past state, when that state
     /// was present.
     pub snapshot: u64,
@@ -30,7 +30,7 @@ pub struct View {
     pub sees: u64,
 }
 
-impl View {
+impl SnapshotView {
     /// The view of a snapshot alone.
     #[inline]
     pub fn of(snapshot: u64) -> Self {
@@ -75,8 +75,8 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
         slot: usize,
         commits: &Timestamps,
         _ticket: &Ticket,
-    ) -> View {
-        View::of(commits.snapshot(slot))
+    ) -> SnapshotView {
+        SnapshotView::of(commits.snapshot(slot))
     }
 
     /// Called when the attempt reads a version of a record, or finds none. `_over` is the later version that it does

@@ -14,7 +14,7 @@
 //! of a retired record publishes nothing.
 
 use engine::{Abort, AccessSet, Observer, Retire, Sink, Stamp};
-use storage::{Claim, Meta, Owned, RecordRef, Shape, Slot};
+use storage::{Meta, Owned, PartitionClaim, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 use sync::waiter;
@@ -60,7 +60,7 @@ impl Existence {
 /// An attempt's claim, and what it changed under it.
 #[derive(Debug)]
 pub struct Claimed<'db, S: Shape<Data = Owned, Header = Existence>> {
-    claim: Claim<'db>,
+    claim: PartitionClaim<'db>,
     /// Values that were overwritten or taken away.
     overwritten: Vec<(RecordRef<'db, S>, WordRange)>,
     /// Words of records that were given a value, or that lost theirs, as they were before.
@@ -91,7 +91,7 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
 
     /// The claim.
     #[inline]
-    pub fn claim(&self) -> &Claim<'db> {
+    pub fn claim(&self) -> &PartitionClaim<'db> {
         &self.claim
     }
 

@@ -212,7 +212,7 @@ impl RequestId {
 /// A request, aligned so that none straddles two cache lines.
 #[derive(Debug, Default)]
 #[repr(align(32))]
-pub struct Request {
+pub struct LockRequest {
     /// Its neighbours in the ring; meaningless while it is alone there.
     next: AtomicU64,
     before: AtomicU64,
@@ -221,7 +221,7 @@ pub struct Request {
     pub state: AtomicU32,
 }
 
-impl Request {
+impl LockRequest {
     /// The state, for a caller that holds the latch or owns the request.
     #[inline]
     pub fn state(&self) -> u32 {
@@ -265,7 +265,7 @@ impl Request {
 
 /// The requests of all slots.
 #[derive(Debug)]
-pub struct LockQueues(Box<[Padded<Growing<Request>>]>);
+pub struct LockQueues(Box<[Padded<Growing<LockRequest>>]>);
 
 impl LockQueues {
     /// Makes queues for this many slots, at most [`RequestId::SLOTS_MAX`].
@@ -276,7 +276,7 @@ impl LockQueues {
 
     /// A request that has been in a ring.
     #[inline]
-    pub fn of(&self, id: RequestId) -> &Request {
+    pub fn of(&self, id: RequestId) -> &LockRequest {
         self.0[id.slot() as usize].get(id.number()).expect("a request in a ring was made by its slot")
     }
 
@@ -462,7 +462,7 @@ pub struct Ring<'q> {
 
 impl Ring<'_> {
     #[inline]
-    fn of(&self, id: RequestId) -> &Request {
+    fn of(&self, id: RequestId) -> &LockRequest {
         self.queues.of(id)
     }
 

@@ -3,7 +3,7 @@
 
 use engine::setting::{Settings, Values};
 use engine::{Isolation, Scheme};
-use proof::script::{self, Claim, SCRIPTS, Script, ScriptOutcome, Subject};
+use proof::script::{self, SCRIPTS, Script, ScriptClaim, ScriptOutcome, Subject};
 use schemes::catalogue::{self, Visit};
 
 /// All scripts.
@@ -19,12 +19,12 @@ fn what_scripts_say_of_levels_is_so() {
         let name = &script.name;
         for claim in &script.claims {
             match claim {
-                Claim::Never(levels) => {
+                ScriptClaim::Never(levels) => {
                     let allowed: Vec<_> =
                         levels.iter().filter(|level| script.is_allowed_at(**level)).collect();
                     assert!(allowed.is_empty(), "{name}: what never happens is allowed at {allowed:?}");
                 }
-                Claim::Shown(levels) => {
+                ScriptClaim::Shown(levels) => {
                     let forbidden: Vec<_> =
                         levels.iter().filter(|level| !script.is_allowed_at(**level)).collect();
                     assert!(
@@ -112,7 +112,7 @@ fn what_a_scheme_waits_for_and_aborts_is_told() {
 #[test]
 fn a_false_claim_of_what_a_scheme_does_is_told() {
     let mut script = script("lost_update");
-    script.claims = vec![Claim::Shown(vec![Isolation::StrictlySerializable])];
+    script.claims = vec![ScriptClaim::Shown(vec![Isolation::StrictlySerializable])];
     let outcome = catalogue::with("serial", PlayOne(&script)).expect("a scheme of the catalogue");
     let judge = |facts| {
         let outcomes = &[("lost_update", facts), ("another_script", "t2 aborts")];

@@ -12,9 +12,9 @@ use sync::{clock, workers};
 
 use crate::erased::{AnyWorkload, Erased};
 use crate::log::{Logs, MaybeLogged, RunLog};
-use crate::recovery::{self, Held, Progress, Recovered};
+use crate::recovery::{self, LockedDirectories, Recovered, RecoveryProgress};
 use crate::workload::{self, Visit};
-use crate::{CheckVerdict, Measured, Monitor, RunError, Spec, Step};
+use crate::{CheckVerdict, Measured, Monitor, RunError, RunPhase, Spec};
 
 /// A scheme as runs need it: its entry, and the operations that are compiled for its type. A function of an instance is
 /// called once a run.
@@ -27,7 +27,8 @@ pub struct Instance {
     facts: fn(&Values) -> Facts,
     admit: fn(&Spec<'_>) -> Result<(), SettingError>,
     measure: fn(&Spec<'_>, &Monitor, &Declared) -> Result<Measured, RunError>,
-    recover: fn(&Spec<'_>, &Declared, &Held, usize, &Progress) -> Result<Recovered, RunError>,
+    recover:
+        fn(&Spec<'_>, &Declared, &LockedDirectories, usize, &RecoveryProgress) -> Result<Recovered, RunError>,
 }
 
 impl Instance {
@@ -92,9 +93,9 @@ pub fn run(spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, RunError> {
 /// The files cannot be read or are not valid, or the settings differ from those of the run.
 pub fn recover(
     spec: &Spec<'_>,
-    held: &Held,
+    held: &LockedDirectories,
     workers: usize,
-    progress: &Progress,
+    progress: &RecoveryProgress,
 ) -> Result<Recovered, RunError> {
     let spec = &spec.with_clients();
     (spec.scheme.recover)(spec, &declare(spec)?, held, workers, progress)
@@ -209,7 +210,7 @@ fn measure_under<S: Scheme>(
     let workload = &*declared.workload;
     let compile = Compile { workload: workload.as_any(), scheme: PhantomData };
     let program = workload::with(spec.workload, spec.values, compile);
-    monitor.enter(Step::Load);
+    monitor.enter(RunPhase::Load);
     let slots = spec.env::<S>().slots + helpers();
     let log = spec.logging.as_ref().map(|logging| RunLog::begin(logging, &db, slots)).transpose()?;
     let (log, load_ns) = timed(|| {
@@ -220,12 +221,12 @@ fn measure_under<S: Scheme>(
     let log = log?;
     let memory_loaded = db.memory();
     db.reserve(spec.reserve_bytes, helpers());
-    monitor.enter(Step::Run);
+    monitor.enter(RunPhase::Run);
     let control: &Control = &monitor.control;
     let logs = Logs { db: &db, log: log.as_ref(), control };
     let outcome = driver::drive(&db, &*program, &spec.job, control, &logs);
     let logged = log.map(|log| log.end(&db)).transpose()?;
-    monitor.enter(Step::Check);
+    monitor.enter(RunPhase::Check);
     let (verdict, check_ns) = timed(|| {
         if !spec.check {
             return CheckVerdict::Skipped;
@@ -254,9 +255,9 @@ fn measure_under<S: Scheme>(
 fn recover_under<S: Scheme>(
     spec: &Spec<'_>,
     declared: &Declared,
-    held: &Held,
+    held: &LockedDirectories,
     workers: usize,
-    progress: &Progress,
+    progress: &RecoveryProgress,
 ) -> Result<Recovered, RunError> {
     let db = declared.open::<S>(spec)?;
     let mut recovered = recovery::into(&db, held, workers, progress)?;

@@ -11,7 +11,7 @@ mod workload;
 use core::fmt;
 
 use engine::Violation;
-use engine::driver::{Arrived, Control, Job, Series, TypeTally};
+use engine::driver::{Arrived, Control, Job, ThroughputSeries, TypeTally};
 use engine::setting::{SettingError, Values};
 use sync::atomic::{AtomicU32, Ordering};
 
@@ -19,7 +19,7 @@ pub use durability::{Durability, Torn};
 pub use engine::Phase;
 pub use instance::{Instance, admit, forecast, recover, run, terminals};
 pub use log::{Logged, Logging};
-pub use recovery::{Held, Progress, Recovered, verify};
+pub use recovery::{LockedDirectories, Recovered, RecoveryProgress, verify};
 pub use storage::{Layout, TableMemory};
 pub use workload::{WORKLOADS, WorkloadInfo};
 
@@ -74,7 +74,7 @@ pub struct Measured {
     /// [`Job::turn_after`].
     pub turns: [u64; 2],
     /// The throughput by interval.
-    pub series: Series,
+    pub series: ThroughputSeries,
     /// Ticks of sampled transactions by [`Phase`].
     pub phase_ticks: [u64; Phase::COUNT],
     /// Nanoseconds that loading took.
@@ -113,13 +113,13 @@ pub enum CheckVerdict {
 pub struct Monitor {
     /// The commits and aborts so far, and the way to end the run early.
     pub control: Control,
-    step: AtomicU32,
+    phase: AtomicU32,
 }
 
-/// The steps of a run.
+/// The phases of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Step {
+pub enum RunPhase {
     /// The initial rows are inserted.
     Load,
     /// Transactions run.
@@ -131,21 +131,21 @@ pub enum Step {
 impl Monitor {
     /// Creates the monitor of a run with this many workers.
     pub fn new(workers: usize) -> Self {
-        Self { control: Control::new(workers), step: AtomicU32::new(Step::Load as u32) }
+        Self { control: Control::new(workers), phase: AtomicU32::new(RunPhase::Load as u32) }
     }
 
-    /// Returns the present step.
-    pub fn step(&self) -> Step {
+    /// Returns the current phase.
+    pub fn phase(&self) -> RunPhase {
         // Relaxed: for display; no other memory access depends on the value.
-        match self.step.load(Ordering::Relaxed) {
-            0 => Step::Load,
-            1 => Step::Run,
-            _ => Step::Check,
+        match self.phase.load(Ordering::Relaxed) {
+            0 => RunPhase::Load,
+            1 => RunPhase::Run,
+            _ => RunPhase::Check,
         }
     }
 
-    /// Records that the run has reached `step`.
-    pub fn enter(&self, step: Step) {
-        self.step.store(step as u32, Ordering::Relaxed); // Relaxed: as in `step`.
+    /// Records that the run has reached `phase`.
+    pub fn enter(&self, phase: RunPhase) {
+        self.phase.store(phase as u32, Ordering::Relaxed); // Relaxed: as in `phase`.
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use durability::{Durability, Layouts, Log, LogError, LogSink, Options, Running, Ticket};
+use durability::{CommitTicket, Durability, Layouts, Log, LogError, LogSink, Options, Running};
 use engine::driver::Control;
 use engine::{AnyKey, Database, Observe, Scheme, Share, Sink, Stamp};
 use storage::{RecordRef, Shape};
@@ -99,7 +99,7 @@ impl RunLog {
 
     /// Whether an epoch is durable, or can never become durable.
     fn is_assured(&self, epoch: u64, control: &Control) -> bool {
-        self.running.log().is_durable(Ticket { epoch }).unwrap_or_else(|_| {
+        self.running.log().is_durable(CommitTicket { epoch }).unwrap_or_else(|_| {
             control.interrupt();
             true
         })
@@ -107,7 +107,7 @@ impl RunLog {
 
     /// Waits until an epoch is durable, or can never become durable.
     fn assure(&self, epoch: u64, control: &Control) {
-        if self.running.log().wait(Ticket { epoch }).is_err() {
+        if self.running.log().wait(CommitTicket { epoch }).is_err() {
             control.interrupt();
         }
     }

@@ -53,9 +53,9 @@ impl Recovered {
 
 /// The progress of a recovery, for watchers on another thread.
 #[derive(Debug, Default)]
-pub struct Progress(AtomicU64);
+pub struct RecoveryProgress(AtomicU64);
 
-impl Progress {
+impl RecoveryProgress {
     /// Returns the approximate number of rows that were recovered so far.
     pub fn rows(&self) -> u64 {
         self.0.load(Ordering::Relaxed) // Relaxed: for display.
@@ -64,13 +64,13 @@ impl Progress {
 
 /// Locked directories, one for each device. They stay locked until this value is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct LockedDirectories {
     directories: Vec<PathBuf>,
     #[expect(dead_code, reason = "the system lets go when they are dropped")]
     locks: Vec<DirectoryLock>,
 }
 
-impl Held {
+impl LockedDirectories {
     /// Locks directories for reading; others may read them at the same time. A directory without the file `LOCK` gets
     /// an empty one.
     ///
@@ -111,7 +111,11 @@ const IN_USE: &str =
 ///
 /// # Errors
 /// The files cannot be read or are not valid.
-pub fn verify(held: &Held, workers: usize, progress: &Progress) -> Result<Recovered, RunError> {
+pub fn verify(
+    held: &LockedDirectories,
+    workers: usize,
+    progress: &RecoveryProgress,
+) -> Result<Recovered, RunError> {
     let directories = &held.directories;
     let home = directory(&directories[0])?;
     let layouts = Store::layouts(&*home).map_err(|error| RunError(error.to_string()))?;
@@ -128,9 +132,9 @@ pub fn verify(held: &Held, workers: usize, progress: &Progress) -> Result<Recove
 /// Recovers into an empty database.
 pub(crate) fn into<S: Scheme>(
     db: &Database<S>,
-    held: &Held,
+    held: &LockedDirectories,
     workers: usize,
-    progress: &Progress,
+    progress: &RecoveryProgress,
 ) -> Result<Recovered, RunError> {
     let make = || {
         let mut loader = db.word_loader();
@@ -144,7 +148,7 @@ fn recovered<P: FnMut(TableId, AnyKey, &[u64])>(
     directories: &[PathBuf],
     layouts: &Layouts,
     workers: usize,
-    progress: &Progress,
+    progress: &RecoveryProgress,
     make: impl Fn() -> P + Sync,
 ) -> Result<Recovered, RunError> {
     let (found, read_ns) = timed(|| find(directories, layouts, Options::default()));
@@ -180,7 +184,7 @@ fn recovered<P: FnMut(TableId, AnyKey, &[u64])>(
 /// The numbers of rows of one worker, by table. They are added to the common progress now and then, and to the common
 /// sums at the end.
 struct Count<'c> {
-    progress: &'c Progress,
+    progress: &'c RecoveryProgress,
     rows: &'c Latched<Vec<u64>>,
     own: Vec<u64>,
     untold: u64,

@@ -58,7 +58,7 @@ pub struct Trace {
 
 /// The result of an exploration.
 #[derive(Debug)]
-pub struct Explored<R> {
+pub struct Exploration<R> {
     /// The value that the body returned, or its failure.
     pub outcome: Result<R, Failure>,
     /// The trace of the schedule, for comparing.
@@ -167,7 +167,7 @@ impl Explorer {
     /// nothing changes any more. The message names the source of the schedule, and the step. In all these cases
     /// everything that the suspended workers own is leaked, including their stacks, of which a process has room for
     /// some ten thousand; and a latch that a suspended worker holds stays held.
-    pub fn explore<R>(self, body: impl FnOnce() -> R) -> Explored<R> {
+    pub fn explore<R>(self, body: impl FnOnce() -> R) -> Exploration<R> {
         let chooser = match &self.origin {
             Origin::Seed(seed, strategy) => Chooser::new(*strategy, *seed),
             Origin::Replay(schedule) => Chooser::Replay(Replay::new(schedule.clone())),
@@ -181,7 +181,7 @@ impl Explorer {
         steps_max: u64,
         origin: &Origin,
         body: impl FnOnce() -> R,
-    ) -> (Explored<R>, Chooser) {
+    ) -> (Exploration<R>, Chooser) {
         let scheduler = Rc::new(Steered::new(chooser, steps_max));
         let installed = Installed(hook::install(Some(Rc::clone(&scheduler) as Rc<dyn Scheduler>)));
         let result = catch_unwind(AssertUnwindSafe(body));
@@ -190,7 +190,7 @@ impl Explorer {
         let (trace, given_up, schedule, chooser) = scheduler.into_parts();
         let cause = given_up.unwrap_or(Cause::Panic);
         let outcome = result.map_err(|panic| Failure::new(origin, cause, &schedule, trace, panic));
-        (Explored { outcome, trace, schedule }, chooser)
+        (Exploration { outcome, trace, schedule }, chooser)
     }
 }
 

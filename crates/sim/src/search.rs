@@ -2,7 +2,7 @@
 
 use crate::scheduler::bounded::{Bounded, Stack};
 use crate::scheduler::chooser::Chooser;
-use crate::{Explored, Explorer, Origin};
+use crate::{Exploration, Explorer, Origin};
 
 /// A depth-first search over all schedules with a bounded number of preemptions (Musuvathi and Qadeer, PLDI 2007). Most
 /// defects show with two preemptions. With a bound the number of schedules is a polynomial of the length of the
@@ -68,7 +68,7 @@ impl Search {
 
     /// Runs `body` under the next schedule; `None` when there is no other, or the cap is reached. The body must do the
     /// same under the same choices. A failure does not end the search.
-    pub fn run<R>(&mut self, body: impl FnOnce() -> R) -> Option<Explored<R>> {
+    pub fn run<R>(&mut self, body: impl FnOnce() -> R) -> Option<Exploration<R>> {
         if self.is_exhausted || self.tried == self.cap {
             return None;
         }

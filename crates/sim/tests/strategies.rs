@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use sim::{Explored, Explorer, Schedule, Search, Strategy, shrink};
+use sim::{Exploration, Explorer, Schedule, Search, Strategy, shrink};
 use sync_sim::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync_sim::{Latched, VersionLatch, hint, words, workers};
 
@@ -88,12 +88,12 @@ const PLANTED: [(&str, Program); 4] = [
     ("an overtaking", is_overtaken),
 ];
 
-fn has_failed(explored: &Explored<bool>) -> bool {
+fn has_failed(explored: &Exploration<bool>) -> bool {
     !matches!(explored.outcome, Ok(false))
 }
 
 /// The exploration of the first of these seeds under which a program goes wrong.
-fn found(program: Program, strategy: Strategy, mut seeds: Range<u64>) -> Option<Explored<bool>> {
+fn found(program: Program, strategy: Strategy, mut seeds: Range<u64>) -> Option<Exploration<bool>> {
     seeds.find_map(|seed| {
         let explored = Explorer::new(seed).strategy(strategy).steps_max(10_000).explore(program);
         has_failed(&explored).then_some(explored)

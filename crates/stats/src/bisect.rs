@@ -31,7 +31,7 @@ struct Point {
 
 /// The side of a ratio, that is, the scheme that is ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum RatioSide {
     /// The ratio is above 1.
     Above,
     /// The ratio is below 1.
@@ -47,14 +47,14 @@ pub enum Next {
     /// measurements.
     Repeat(f64),
     /// The search is done, with these findings.
-    Done(Findings),
+    Done(BisectionFindings),
 }
 
 /// The findings of a search, from the low end of the axis to the high end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Findings {
+pub struct BisectionFindings {
     /// The scheme that is ahead before the first crossing; `None` if no measurement was clear.
-    pub first: Option<Side>,
+    pub first: Option<RatioSide>,
     /// The crossings; empty if the same scheme is ahead at all clear points.
     pub crossings: Vec<Crossing>,
     /// All values at which the measurements did not decide which scheme is ahead.
@@ -69,17 +69,17 @@ pub struct Crossing {
     /// The first value at which the ratio is clearly on the other side.
     pub high: f64,
     /// The scheme that is ahead from `high` on.
-    pub to: Side,
+    pub to: RatioSide,
     /// The first and the last measured value between `low` and `high` that stayed unclear, if there are any.
     pub unclear: Option<(f64, f64)>,
 }
 
 impl Point {
-    fn side(&self) -> Option<Side> {
+    fn side(&self) -> Option<RatioSide> {
         if self.ratio.low > 1.0 {
-            Some(Side::Above)
+            Some(RatioSide::Above)
         } else if self.ratio.high < 1.0 {
-            Some(Side::Below)
+            Some(RatioSide::Below)
         } else {
             None
         }
@@ -160,7 +160,7 @@ impl Bisect {
     }
 
     fn crossings(&self) -> Vec<Crossing> {
-        let clear: Vec<(f64, Side)> =
+        let clear: Vec<(f64, RatioSide)> =
             self.points.iter().filter_map(|point| Some((point.at, point.side()?))).collect();
         let flips = clear.windows(2).filter(|pair| pair[0].1 != pair[1].1);
         flips
@@ -175,8 +175,8 @@ impl Bisect {
     }
 
     /// Returns the findings so far, also before the search is done.
-    pub fn findings(&self) -> Findings {
-        Findings {
+    pub fn findings(&self) -> BisectionFindings {
+        BisectionFindings {
             first: self.points.iter().find_map(Point::side),
             crossings: self.crossings(),
             unclear: self
@@ -208,7 +208,7 @@ mod tests {
     }
 
     /// Searches until the search is done, and returns the number of measurements.
-    fn search(mut bisect: Bisect, mut measure: impl FnMut(f64) -> Interval) -> (Findings, u32) {
+    fn search(mut bisect: Bisect, mut measure: impl FnMut(f64) -> Interval) -> (BisectionFindings, u32) {
         let mut measured = 0;
         loop {
             match bisect.next() {
@@ -225,9 +225,9 @@ mod tests {
         for flip in [2.0, 3.0, 37.0, 800.0, 1_024.0] {
             let ratio = |at: f64| exactly(if at < flip { 1.3 } else { 0.8 });
             let (findings, measured) = search(Bisect::new(warehouses(), 2, 1e-6, 1), ratio);
-            let crossing = Crossing { low: flip - 1.0, high: flip, to: Side::Below, unclear: None };
+            let crossing = Crossing { low: flip - 1.0, high: flip, to: RatioSide::Below, unclear: None };
             assert_eq!(findings.crossings, [crossing]);
-            assert_eq!(findings.first, Some(Side::Above));
+            assert_eq!(findings.first, Some(RatioSide::Above));
             assert!(measured <= 16, "{measured}");
         }
     }
@@ -238,14 +238,16 @@ mod tests {
         let ratio = |at: f64| exactly(if (0.3..0.62).contains(&at) { 0.9 } else { 1.1 });
         let (findings, _) = search(Bisect::new(axis, 6, 0.01, 1), ratio);
         let [into, out_of] = &findings.crossings[..] else { panic!("{findings:?}") };
-        assert!(into.low < 0.3 && into.high >= 0.3 && into.high - into.low < 0.011 && into.to == Side::Below);
-        assert!(out_of.low < 0.62 && out_of.high >= 0.62 && out_of.to == Side::Above);
+        assert!(
+            into.low < 0.3 && into.high >= 0.3 && into.high - into.low < 0.011 && into.to == RatioSide::Below
+        );
+        assert!(out_of.low < 0.62 && out_of.high >= 0.62 && out_of.to == RatioSide::Above);
     }
 
     #[test]
     fn one_scheme_ahead_has_no_crossing_and_unclear_points_are_repeated() {
         let (findings, measured) = search(Bisect::new(warehouses(), 4, 0.01, 3), |_| exactly(1.2));
-        assert_eq!((findings.first, findings.crossings.len(), measured), (Some(Side::Above), 0, 4));
+        assert_eq!((findings.first, findings.crossings.len(), measured), (Some(RatioSide::Above), 0, 4));
         let (findings, measured) = search(Bisect::new(warehouses(), 4, 0.01, 3), |_| exactly(1.0));
         assert_eq!((findings.first, findings.unclear.len(), measured), (None, 4, 12));
     }
@@ -282,8 +284,9 @@ mod tests {
             let (findings, measured) = search(Bisect::new(axis, 5, 0.02, 3), measure);
             measurements += measured;
             if let [crossing] = findings.crossings[..] {
-                right +=
-                    u32::from(crossing.low <= truth && truth <= crossing.high && crossing.to == Side::Below);
+                right += u32::from(
+                    crossing.low <= truth && truth <= crossing.high && crossing.to == RatioSide::Below,
+                );
                 assert!(crossing.high - crossing.low < 0.35, "{crossing:?}");
             }
         }

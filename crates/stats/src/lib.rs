@@ -50,7 +50,7 @@ mod warm_up;
 pub mod tree;
 
 pub use axis::{Axis, AxisError, Scale};
-pub use bisect::{Bisect, Crossing, Findings, Next, Side};
+pub use bisect::{Bisect, BisectionFindings, Crossing, Next, RatioSide};
 pub use bootstrap::Bootstrap;
 pub use comparison::{CompareError, Comparison, Verdict, superiority};
 pub use designs::{Halton, latin_hypercube};

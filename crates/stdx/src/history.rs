@@ -2,8 +2,8 @@
 //! run, and are checked afterwards. They are in this crate, below everything, so that native and stepped builds write
 //! the same types.
 //!
-//! Each session has a [`Log`] of its own, to which it only appends: a recorder shared by sessions would order them, and
-//! hide the races that it should find. A [`History`] consists of the logs of all sessions.
+//! Each session has a [`SessionLog`] of its own, to which it only appends: a recorder shared by sessions would order
+//! them, and hide the races that it should find. A [`History`] consists of the logs of all sessions.
 
 use core::fmt;
 
@@ -195,7 +195,7 @@ const fn key_of(first: u64) -> (u16, usize) {
 /// The operations of one session, attempt by attempt, in the order in which they happened. The words are in one vector,
 /// and a frame for each attempt in another.
 #[derive(Clone, Debug)]
-pub struct Log {
+pub struct SessionLog {
     session: u32,
     words: Vec<u64>,
     frames: Vec<Frame>,
@@ -211,7 +211,7 @@ pub struct Log {
     scanned: Vec<u64>,
 }
 
-impl Log {
+impl SessionLog {
     /// Makes the empty log of a session. Sessions of a history have different numbers, preferably small ones.
     pub const fn new(session: u32) -> Self {
         assert!(session >> SESSION_BITS == 0, "a history has at most 262,144 sessions");
@@ -382,7 +382,7 @@ impl Log {
     }
 
     /// The attempts, in order.
-    pub fn attempts(&self) -> impl ExactSizeIterator<Item = Attempt<'_>> {
+    pub fn attempts(&self) -> impl ExactSizeIterator<Item = RecordedAttempt<'_>> {
         (0..self.frames.len()).map(|at| self.attempt(at))
     }
 
@@ -391,10 +391,10 @@ impl Log {
     /// # Panics
     /// If there is no such attempt.
     #[inline]
-    pub fn attempt(&self, at: usize) -> Attempt<'_> {
+    pub fn attempt(&self, at: usize) -> RecordedAttempt<'_> {
         let frame = self.frames[at];
         let end = self.frames.get(at + 1).map_or(self.words.len(), |next| next.first_word);
-        Attempt {
+        RecordedAttempt {
             id: TxnId::new(self.session, at as u32 + 1),
             invoked: frame.invoked,
             responded: frame.responded,
@@ -447,7 +447,7 @@ impl Log {
 
 /// One attempt of a log.
 #[derive(Clone, Copy, Debug)]
-pub struct Attempt<'a> {
+pub struct RecordedAttempt<'a> {
     /// The attempt's id.
     pub id: TxnId,
     /// The time of its begin.
@@ -461,7 +461,7 @@ pub struct Attempt<'a> {
     words: &'a [u64],
 }
 
-impl<'a> Attempt<'a> {
+impl<'a> RecordedAttempt<'a> {
     /// The attempt's operations, in order.
     #[inline]
     pub const fn ops(&self) -> Ops<'a> {
@@ -617,16 +617,17 @@ impl<'a> Iterator for Ops<'a> {
 /// The logs of all sessions.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    logs: Vec<Log>,
+    logs: Vec<SessionLog>,
 }
 
 impl fmt::Display for History {
     /// Writes all attempts, one below the other, by the time of their begin.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut attempts: Vec<Attempt<'_>> = self.logs.iter().flat_map(Log::attempts).collect();
+        let mut attempts: Vec<RecordedAttempt<'_>> =
+            self.logs.iter().flat_map(SessionLog::attempts).collect();
         attempts.sort_by_key(|attempt| attempt.invoked);
         for attempt in attempts {
-            let Attempt { id, invoked, responded, outcome, .. } = attempt;
+            let RecordedAttempt { id, invoked, responded, outcome, .. } = attempt;
             match outcome {
                 AttemptOutcome::Committed(stamp) => {
                     writeln!(f, "{id:?} from {invoked} to {responded}: committed, stamp {stamp}")?;
@@ -645,15 +646,15 @@ impl History {
     ///
     /// # Panics
     /// If two sessions have the same number.
-    pub fn new(mut logs: Vec<Log>) -> Self {
-        logs.sort_by_key(Log::session);
+    pub fn new(mut logs: Vec<SessionLog>) -> Self {
+        logs.sort_by_key(SessionLog::session);
         let is_unique = logs.windows(2).all(|pair| pair[0].session != pair[1].session);
         assert!(is_unique, "sessions of a history have different numbers");
         Self { logs }
     }
 
     /// The logs, in the order of their sessions' numbers.
-    pub fn logs(&self) -> &[Log] {
+    pub fn logs(&self) -> &[SessionLog] {
         &self.logs
     }
 }
@@ -688,7 +689,7 @@ mod tests {
             let low = vec![0; width];
             let key = Key::new(u16::MAX, &words);
             // Memory from the beginning changes nothing.
-            let mut log = if width % 2 == 0 { Log::new(5) } else { Log::with_room(5, 1, 2) };
+            let mut log = if width % 2 == 0 { SessionLog::new(5) } else { SessionLog::with_room(5, 1, 2) };
             let id = log.begin(3);
             log.read(key, Version::LOADED);
             let to = log.write(key, false);
@@ -721,10 +722,10 @@ mod tests {
     #[test]
     fn a_scan_that_is_broken_off_has_read_as_far_as_its_last_row() {
         for (is_forward, covered) in [(true, (0, 5)), (false, (5, 9))] {
-            let mut log = Log::new(0);
+            let mut log = SessionLog::new(0);
             log.begin(0);
             log.scan(0, &[0], &[9], is_forward);
-            let scan = |log: &Log| match log.attempt(0).ops().next() {
+            let scan = |log: &SessionLog| match log.attempt(0).ops().next() {
                 Some(Op::Scan(scan)) => scan.covered().map(|(low, high)| (low.words[0], high.words[0])),
                 _ => None,
             };
@@ -739,7 +740,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "the rows of a scan follow it")]
     fn a_row_without_its_scan_is_refused() {
-        let mut log = Log::new(0);
+        let mut log = SessionLog::new(0);
         log.begin(0);
         log.scan(0, &[0], &[9], true);
         log.read(Key::new(0, &[1]), Version::ABSENT);
@@ -749,6 +750,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "different numbers")]
     fn two_logs_of_one_session_are_refused() {
-        let _ = History::new(vec![Log::new(1), Log::new(1)]);
+        let _ = History::new(vec![SessionLog::new(1), SessionLog::new(1)]);
     }
 }

@@ -23,7 +23,7 @@ pub use additive::{Additive, Column, accumulate, column};
 pub use declared::{KeyPart, PlainGroup, PlainTable};
 pub use index::{LeafHold, LeafRef, Watcher};
 pub use key::{Home, Key, OrderedKey};
-pub use owned::Claim;
+pub use owned::PartitionClaim;
 pub use record::RecordRef;
 pub use row::{
     Direction, GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Row, Table, TableId, Text, row_of,
@@ -32,7 +32,7 @@ pub use row::{
 pub use schema::{FirstMemory, Layout, Lookup, NoMemory, Schema, TableBuilder};
 pub use shape::{Data, DataKind, InPlace, LeafMeta, Meta, Owned, Shape, Versioned};
 pub use table::{
-    AnyKey, IndexRef, IndexedKey, NewRow, Placed, RowRef, TableMemory, TableStore, Walker, Which,
+    AnyKey, IndexRef, IndexedKey, Insertion, NewRow, RowRef, TableMemory, TableStore, Walker, Which,
 };
 pub use tables::{Slot, Tables};
 pub use version::{Pending, VersionRef};

@@ -1,7 +1,7 @@
 //! Partitions that own records, and claims on them.
 //!
 //! INVARIANTS
-//! (1) A partition is held by at most one [`Claim`] at a time.
+//! (1) A partition is held by at most one [`PartitionClaim`] at a time.
 //! (2) The words of a record that a partition owns are touched only through a claim that holds it; the
 //!     words of a record that none owns are written only before the record is published.
 
@@ -46,12 +46,12 @@ impl Partitions {
 
 /// The sole right to touch the records of the partitions that it holds.
 #[derive(Debug)]
-pub struct Claim<'db> {
+pub struct PartitionClaim<'db> {
     partitions: &'db Partitions,
     held: Vec<&'db Partition>,
 }
 
-impl<'db> Claim<'db> {
+impl<'db> PartitionClaim<'db> {
     pub(crate) fn new(partitions: &'db Partitions) -> Self {
         Self { partitions, held: Vec::with_capacity(partitions.len().min(16)) }
     }
@@ -146,7 +146,7 @@ fn owner<S: Shape<Data = Owned>>(record: RecordRef<'_, S>) -> *const Partition {
     record.owned().owner.load(Ordering::Relaxed)
 }
 
-impl Drop for Claim<'_> {
+impl Drop for PartitionClaim<'_> {
     fn drop(&mut self) {
         self.release_all();
     }

@@ -621,7 +621,7 @@ impl<'db, K, S: Shape, W: Walker<'db, K, S>> Visitor<'db, K, S::Leaf> for Typed<
 
 /// The outcome of an insertion.
 #[derive(Debug)]
-pub enum Placed<'db, S: Shape> {
+pub enum Insertion<'db, S: Shape> {
     /// The row stands in the index.
     Added,
     /// The key is there already, for this row.
@@ -678,7 +678,7 @@ impl<'db, S: Shape> IndexRef<'db, S> {
         key: K,
         row: RowRef<'db, S>,
         watch: &mut W,
-    ) -> Result<Placed<'db, S>, W::Stop> {
+    ) -> Result<Insertion<'db, S>, W::Stop> {
         assert!(core::ptr::eq(row.table, self.table), "an index holds its table's rows");
         let pointer = RowPtr::new(row.at);
         let inserted = if let Some(hash) = K::hash_index(self.index) {
@@ -687,8 +687,8 @@ impl<'db, S: Shape> IndexRef<'db, S> {
             self.tree::<K>().insert(key, pointer, watch)?
         };
         Ok(match inserted {
-            Inserted::Added => Placed::Added,
-            Inserted::Exists(row) => Placed::Exists(RowRef { at: row.get(), table: self.table }),
+            Inserted::Added => Insertion::Added,
+            Inserted::Exists(row) => Insertion::Exists(RowRef { at: row.get(), table: self.table }),
         })
     }
 

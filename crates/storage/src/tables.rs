@@ -23,7 +23,7 @@ use sync::plant::is_planted;
 use crate::arena::{Block, Reserve};
 use crate::epoch::{Epochs, Participant};
 use crate::key::Home;
-use crate::owned::{Claim, Partition, Partitions};
+use crate::owned::{Partition, PartitionClaim, Partitions};
 use crate::plants;
 use crate::record::{self, RecordRef};
 use crate::row::TableId;
@@ -449,8 +449,8 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     /// A claim that holds nothing yet.
-    pub fn claim(&self) -> Claim<'db> {
-        Claim::new(&self.tables.partitions)
+    pub fn claim(&self) -> PartitionClaim<'db> {
+        PartitionClaim::new(&self.tables.partitions)
     }
 
     /// Gives up versions that the caller has taken off their chain. Returns whether the inline version is among them.

@@ -9,7 +9,7 @@
 //! 1. A `Condition` is called only while the fiber that brought it is suspended in `wait`, on
 //!    whose stack the condition and all that it borrows live.
 //! 2. `CURRENT` is null, or points to the yielder of the fiber that runs on this thread.
-//! 3. A `Line` in a signal is borrowed by the fiber that is suspended with it.
+//! 3. A `FiberQueue` in a signal is borrowed by the fiber that is suspended with it.
 //! 4. The code of a fiber runs only inside `Crew::run`, which owns the crew and is left only after
 //!    every fiber has ended or was unwound: whatever the code borrows outlives it.
 
@@ -48,7 +48,7 @@ enum Signal {
     /// The fiber cannot go on before the condition holds or the deadline has come.
     Wait { deadline_ns: Option<u64>, ready: Option<Condition> },
     /// The fiber cannot go on before another fiber calls it.
-    Stand(NonNull<Line>),
+    Stand(NonNull<FiberQueue>),
 }
 
 thread_local! {
@@ -78,9 +78,9 @@ struct Standing {
 /// Fibers of one crew, in the order of their arrival. Each goes on when another fiber calls it. A condition is looked
 /// at again and again, and every look at another fiber's stack is a cache miss; a line costs nothing until the call.
 #[derive(Debug, Default)]
-pub struct Line(RefCell<VecDeque<Standing>>);
+pub struct FiberQueue(RefCell<VecDeque<Standing>>);
 
-impl Line {
+impl FiberQueue {
     /// Suspends the current fiber until it is called. Returns at once outside of a fiber, and on a fiber that
     /// unwinds.
     pub fn stand(&self) {
@@ -499,7 +499,7 @@ mod tests {
 
     #[test]
     fn fibers_go_on_in_the_order_in_which_they_stood_in_line() {
-        let (events, line) = (Events::default(), Line::default());
+        let (events, line) = (Events::default(), FiberQueue::default());
         let mut crew = Crew::new();
         for name in ["a", "b", "c"] {
             let (events, line) = (&events, &line);
@@ -523,14 +523,14 @@ mod tests {
 
     #[test]
     fn a_fiber_is_called_from_within_an_inner_crew() {
-        let (events, line) = (Events::default(), Line::default());
+        let (events, line) = (Events::default(), FiberQueue::default());
         let mut crew = Crew::new();
         crew.spawn(STACK_BYTES, || {
             line.stand();
             events.add("outer");
         });
         crew.spawn(STACK_BYTES, || {
-            let inner_line = Line::default();
+            let inner_line = FiberQueue::default();
             let mut inner = Crew::new();
             inner.spawn(STACK_BYTES, || {
                 inner_line.stand();
@@ -545,7 +545,7 @@ mod tests {
 
     #[test]
     fn a_fiber_that_stands_in_line_is_unwound_with_its_crew() {
-        let (events, line) = (Events::default(), Line::default());
+        let (events, line) = (Events::default(), FiberQueue::default());
         let mut crew = Crew::new();
         crew.spawn(STACK_BYTES, || {
             let _owned = Owned(&events, "unwound");

@@ -8,13 +8,13 @@ use engine_sim::Scheme as SteppedScheme;
 use engine_sim::entry::Entry as SteppedEntry;
 use schemes::catalogue;
 use schemes_sim::catalogue as stepped_catalogue;
-use trials::{Instance, Native, Stepped};
+use trials::{Native, Stepped, TrialInstance};
 
 /// Returns the instance of the scheme of this name; `None` if there is no such scheme.
-pub fn of(name: &str) -> Option<Instance> {
+pub fn of(name: &str) -> Option<TrialInstance> {
     let native = catalogue::with(name, OfNative(catalogue::entry(name)?))?;
     let stepped = stepped_catalogue::with(name, OfStepped(stepped_catalogue::entry(name)?))?;
-    Some(Instance::new(native, stepped))
+    Some(TrialInstance::new(native, stepped))
 }
 
 struct OfNative(&'static Entry);

@@ -10,12 +10,12 @@ use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use sync::{Arc, Latched, clock, workers};
 use workloads::mix;
 
-use crate::case::{Case, Subject};
+use crate::case::{Case, TrialSubject};
 use crate::scripts::Played;
-use crate::searches::{Program, SEARCHES};
+use crate::searches::{SEARCHES, SearchedProgram};
 use crate::trial::{Trial, Tried};
-use crate::watch::{Patience, Stuck, Watched, watched};
-use crate::{Explored, Instance, Plant};
+use crate::watch::{Patience, Stuck, WatchOutcome, watched};
+use crate::{ExploredTrial, Plant, TrialInstance};
 
 /// The most violations that are reported for each kind of trial. One violation shows that there is a defect, and a few
 /// show what they have in common. A planted bug is known, and needs one violation only.
@@ -23,7 +23,7 @@ const VIOLATIONS_MAX: usize = 3;
 
 /// The limit of the trials of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Limit {
+pub enum TrialLimit {
     /// A number of seconds.
     Seconds(f64),
     /// A number of schedules or of transactions.
@@ -40,15 +40,15 @@ pub struct Budget {
     /// Whether programs are searched, however long that takes.
     pub searches: bool,
     /// The limit of explored trials. Their time includes the time of the searches.
-    pub schedules: Limit,
+    pub schedules: TrialLimit,
     /// The limit of the transactions of native trials.
-    pub transactions: Limit,
+    pub transactions: TrialLimit,
 }
 
-/// The steps of a campaign.
+/// The phases of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Step {
+pub enum CampaignPhase {
     /// Scripts are played.
     Scripts,
     /// Programs are searched.
@@ -61,33 +61,33 @@ pub enum Step {
 
 /// The progress of a campaign, for watchers on another thread.
 #[derive(Debug, Default)]
-pub struct Monitor {
-    step: AtomicU32,
+pub struct CampaignMonitor {
+    phase: AtomicU32,
     schedules: AtomicU64,
     transactions: AtomicU64,
     interrupted: AtomicBool,
 }
 
-impl Monitor {
-    /// Returns the present step.
-    pub fn step(&self) -> Step {
+impl CampaignMonitor {
+    /// Returns the current phase.
+    pub fn phase(&self) -> CampaignPhase {
         // Relaxed: for display; no other memory access depends on the value.
-        match self.step.load(Ordering::Relaxed) {
-            0 => Step::Scripts,
-            1 => Step::Search,
-            2 => Step::Explore,
-            _ => Step::Stress,
+        match self.phase.load(Ordering::Relaxed) {
+            0 => CampaignPhase::Scripts,
+            1 => CampaignPhase::Search,
+            2 => CampaignPhase::Explore,
+            _ => CampaignPhase::Stress,
         }
     }
 
-    /// Records that the campaign has reached `step`.
-    fn enter(&self, step: Step) {
-        self.step.store(step as u32, Ordering::Relaxed); // Relaxed: as in `step`.
+    /// Records that the campaign has reached `phase`.
+    fn enter(&self, phase: CampaignPhase) {
+        self.phase.store(phase as u32, Ordering::Relaxed); // Relaxed: as in `phase`.
     }
 
     /// Returns the numbers of schedules explored and of transactions checked so far.
     pub fn progress(&self) -> (u64, u64) {
-        // Relaxed: as in `step`.
+        // Relaxed: as in `phase`.
         (self.schedules.load(Ordering::Relaxed), self.transactions.load(Ordering::Relaxed))
     }
 
@@ -105,7 +105,7 @@ impl Monitor {
 #[derive(Clone, Debug)]
 pub enum Replay {
     /// The explored trial of this seed or program, under this schedule.
-    Explored(Subject, Schedule),
+    Explored(TrialSubject, Schedule),
     /// The script of this name.
     Script(&'static str),
     /// Another native trial with this seed of the requests. It may not show the violation, because threads do not run
@@ -115,7 +115,7 @@ pub enum Replay {
 
 /// A violation: something that a scheme did and must not do.
 #[derive(Clone, Debug)]
-pub struct Violation {
+pub struct TrialViolation {
     /// The anomaly, or another failure.
     pub what: String,
     /// The operations of the transactions as a small graph; empty if there is nothing to tell.
@@ -126,7 +126,7 @@ pub struct Violation {
 
 /// The results of a campaign.
 #[derive(Debug)]
-pub struct Report {
+pub struct CampaignReport {
     /// The scheme's name.
     pub scheme: &'static str,
     /// The level that the scheme promises under its settings.
@@ -142,7 +142,7 @@ pub struct Report {
     /// The number of histories that the checker could not decide.
     pub undecided: u64,
     /// The violations, a few of each kind of trial.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<TrialViolation>,
     /// The anomalies that the promise permits and that occurred, each with the number of histories.
     pub permitted_shown: BTreeMap<String, u64>,
     /// Whether the campaign was ended early.
@@ -154,7 +154,7 @@ pub struct Report {
     phenomena: BTreeSet<Phenomenon>,
 }
 
-impl Report {
+impl CampaignReport {
     /// Whether none of the anomalies occurred that the promise permits and the next stronger level forbids. In that
     /// case the trials may be blind.
     pub fn is_blind(&self) -> bool {
@@ -166,7 +166,7 @@ impl Report {
 /// The trials of one scheme under given settings.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    scheme: Instance,
+    scheme: TrialInstance,
     given: Vec<(String, String)>,
     promise: Level,
     plant: Option<&'static Plant>,
@@ -177,7 +177,7 @@ pub struct Campaign {
 struct Seen {
     transactions: u64,
     undecided: u64,
-    violations: Vec<Violation>,
+    violations: Vec<TrialViolation>,
     stuck: Option<Stuck>,
     permitted: BTreeMap<String, u64>,
     phenomena: BTreeSet<Phenomenon>,
@@ -194,7 +194,7 @@ impl Seen {
                     (format!("{} ({})", anomaly.name, anomaly.phenomenon.name()), anomaly.told(&name_of))
                 },
             );
-            self.violations.push(Violation { what, story, replay: replay() });
+            self.violations.push(TrialViolation { what, story, replay: replay() });
         }
         let mut names: Vec<String> = Vec::new();
         for anomaly in &verdict.beyond {
@@ -210,10 +210,10 @@ impl Seen {
     }
 
     fn failed(&mut self, what: String, replay: Replay) {
-        self.violations.push(Violation { what, story: String::new(), replay });
+        self.violations.push(TrialViolation { what, story: String::new(), replay });
     }
 
-    fn explored(&mut self, subject: Subject, explored: &Explored) {
+    fn explored(&mut self, subject: TrialSubject, explored: &ExploredTrial) {
         let replay = || Replay::Explored(subject, explored.schedule.clone());
         self.stuck = self.stuck.or(explored.stuck);
         if let Some(failure) = explored.failure.clone() {
@@ -236,11 +236,11 @@ impl Seen {
     }
 
     /// Returns the first violations by seed or program, whichever thread found them first.
-    fn some_violations(&mut self) -> Vec<Violation> {
+    fn some_violations(&mut self) -> Vec<TrialViolation> {
         let mut violations = core::mem::take(&mut self.violations);
         violations.sort_by_key(|violation| match violation.replay {
-            Replay::Explored(Subject::Seed(seed), _) | Replay::Native(seed) => seed,
-            Replay::Explored(Subject::Program(program), _) => program.position() as u64,
+            Replay::Explored(TrialSubject::Seed(seed), _) | Replay::Native(seed) => seed,
+            Replay::Explored(TrialSubject::Program(program), _) => program.position() as u64,
             Replay::Script(_) => 0,
         });
         violations.truncate(VIOLATIONS_MAX);
@@ -250,23 +250,23 @@ impl Seen {
 
 /// The limit of the trials of one kind, which all threads watch.
 struct Clock<'m> {
-    limit: Limit,
+    limit: TrialLimit,
     until_ns: u64,
     violations_max: usize,
-    monitor: &'m Monitor,
+    monitor: &'m CampaignMonitor,
 }
 
 impl<'m> Clock<'m> {
-    fn new(limit: Limit, violations_max: usize, monitor: &'m Monitor) -> Self {
-        let lasts_ns = if let Limit::Seconds(seconds) = limit { (seconds * 1e9) as u64 } else { 0 };
+    fn new(limit: TrialLimit, violations_max: usize, monitor: &'m CampaignMonitor) -> Self {
+        let lasts_ns = if let TrialLimit::Seconds(seconds) = limit { (seconds * 1e9) as u64 } else { 0 };
         Self { limit, until_ns: clock::now_ns().saturating_add(lasts_ns), violations_max, monitor }
     }
 
     /// Whether another trial may begin after `count` schedules or transactions.
     fn goes_on(&self, count: u64, seen: &Latched<Seen>) -> bool {
         let is_time = match self.limit {
-            Limit::Seconds(_) => clock::now_ns() < self.until_ns,
-            Limit::Count(wanted) => count < wanted,
+            TrialLimit::Seconds(_) => clock::now_ns() < self.until_ns,
+            TrialLimit::Count(wanted) => count < wanted,
         };
         is_time && self.may_go_on(seen)
     }
@@ -289,7 +289,7 @@ impl Campaign {
     ///
     /// # Errors
     /// The settings are refused.
-    pub fn new(scheme: Instance, given: &[(String, String)]) -> Result<Self, SettingError> {
+    pub fn new(scheme: TrialInstance, given: &[(String, String)]) -> Result<Self, SettingError> {
         let promise = (scheme.native.promise)(given)?;
         Ok(Self { scheme, given: given.to_vec(), promise, plant: None })
     }
@@ -312,23 +312,23 @@ impl Campaign {
 
     /// Returns the explored trial of a seed.
     pub fn case(&self, seed: u64) -> Case<'_> {
-        self.trial(Subject::Seed(seed))
+        self.trial(TrialSubject::Seed(seed))
     }
 
     /// Returns the explored trial of a seed or a program.
-    pub fn trial(&self, subject: Subject) -> Case<'_> {
+    pub fn trial(&self, subject: TrialSubject) -> Case<'_> {
         Case { scheme: self.scheme, given: &self.given, subject, schedule: None, plant: self.plant }
     }
 
     /// Runs as many trials as the budget allows.
-    pub fn run(&self, budget: &Budget, monitor: &Monitor) -> Report {
+    pub fn run(&self, budget: &Budget, monitor: &CampaignMonitor) -> CampaignReport {
         let scripts = if self.plant.is_none() { self.play() } else { Played::default() };
         let [searched, explored, stressed] = [(); 3].map(|()| Latched::new(Seen::default()));
         let enough = if self.plant.is_some() { 1 } else { VIOLATIONS_MAX };
         let clock = Clock::new(budget.schedules, enough, monitor);
-        monitor.enter(Step::Search);
+        monitor.enter(CampaignPhase::Search);
         let searches = if budget.searches { self.search_all(budget.cores, &clock, &searched) } else { 0 };
-        monitor.enter(Step::Explore);
+        monitor.enter(CampaignPhase::Explore);
         let is_stuck = |seen: &Latched<Seen>| seen.lock().stuck.is_some();
         // One violation is enough for a planted bug.
         let is_found = self.plant.is_some() && !searched.lock().violations.is_empty();
@@ -337,12 +337,12 @@ impl Campaign {
         }
         let is_stuck = is_stuck(&searched) || is_stuck(&explored);
         if self.plant.is_none() && !is_stuck && scripts.stuck.is_none() {
-            monitor.enter(Step::Stress);
+            monitor.enter(CampaignPhase::Stress);
             self.stress(budget, monitor, &stressed);
         }
         let script = |(name, story): (&'static str, String)| {
             let what = format!("the script `{name}`");
-            Violation { what, story, replay: Replay::Script(name) }
+            TrialViolation { what, story, replay: Replay::Script(name) }
         };
         let mut violations: Vec<_> = scripts.wrong.into_iter().map(script).collect();
         let mut seen = Seen { stuck: scripts.stuck, ..Seen::default() };
@@ -351,7 +351,7 @@ impl Campaign {
             violations.extend(part.some_violations());
             seen.add(&part);
         }
-        Report {
+        CampaignReport {
             scheme: self.scheme.name(),
             promise: self.promise,
             scripts: scripts.count,
@@ -376,10 +376,10 @@ impl Campaign {
         });
         let mut played = core::mem::take(&mut *played.lock());
         match ended {
-            Watched::Ended(()) => {}
+            WatchOutcome::Ended(()) => {}
             // Faults of the scheme in a script are caught within the script, so a panic here is a defect of ours.
-            Watched::Panicked(says) => panic!("{says}"),
-            Watched::Stuck(stuck, told) => played.breaks_off(told, stuck),
+            WatchOutcome::Panicked(says) => panic!("{says}"),
+            WatchOutcome::Stuck(stuck, told) => played.breaks_off(told, stuck),
         }
         played
     }
@@ -401,12 +401,12 @@ impl Campaign {
     /// Tries all schedules of a program, up to the first violation. Returns `false` if not all were tried.
     fn search(
         &self,
-        program: &'static Program,
+        program: &'static SearchedProgram,
         clock: &Clock<'_>,
         checker: &mut Checker,
         seen: &Latched<Seen>,
     ) -> bool {
-        let subject = Subject::Program(program);
+        let subject = TrialSubject::Program(program);
         let mut search = Case::search(program);
         while clock.may_go_on(seen) {
             let Some(explored) = self.trial(subject).explore_next(&mut search, checker) else {
@@ -431,13 +431,19 @@ impl Campaign {
                 }
                 let seed = budget.seed.wrapping_add(number);
                 let explored = self.case(seed).explore_with(&mut checker);
-                self.note(Subject::Seed(seed), explored, clock.monitor, seen);
+                self.note(TrialSubject::Seed(seed), explored, clock.monitor, seen);
             }
         });
     }
 
     /// Records the result of an explored trial. Returns whether it was a violation.
-    fn note(&self, subject: Subject, explored: Explored, monitor: &Monitor, seen: &Latched<Seen>) -> bool {
+    fn note(
+        &self,
+        subject: TrialSubject,
+        explored: ExploredTrial,
+        monitor: &CampaignMonitor,
+        seen: &Latched<Seen>,
+    ) -> bool {
         let is_violation = explored.is_violation();
         let explored = if is_violation { self.simplest(subject, explored) } else { explored };
         let txns = explored.verdict.as_ref().map_or(0, |verdict| verdict.txns as u64);
@@ -448,14 +454,14 @@ impl Campaign {
     }
 
     /// Returns the violation under a simpler schedule, with as few preemptions as it needs.
-    fn simplest(&self, subject: Subject, explored: Explored) -> Explored {
+    fn simplest(&self, subject: TrialSubject, explored: ExploredTrial) -> ExploredTrial {
         let case = self.trial(subject);
         let schedule = case.simplest(&explored.schedule);
         let simpler = Case { schedule: Some(&schedule), ..case }.explore();
         if simpler.is_violation() { simpler } else { explored }
     }
 
-    fn stress(&self, budget: &Budget, monitor: &Monitor, seen: &Latched<Seen>) {
+    fn stress(&self, budget: &Budget, monitor: &CampaignMonitor, seen: &Latched<Seen>) {
         let clock = Clock::new(budget.transactions, VIOLATIONS_MAX, monitor);
         let next = AtomicU64::new(0);
         workers::run(budget.cores, false, |_| {
@@ -470,7 +476,7 @@ impl Campaign {
                 let seed = budget.seed.wrapping_add(number);
                 let replay = Replay::Native(seed);
                 match self.native(seed, number) {
-                    Watched::Ended(tried) => {
+                    WatchOutcome::Ended(tried) => {
                         let verdict = tried.judge(&mut checker);
                         // Relaxed: for display.
                         monitor.transactions.fetch_add(verdict.txns as u64, Ordering::Relaxed);
@@ -480,8 +486,8 @@ impl Campaign {
                             seen.failed(noticed, replay);
                         }
                     }
-                    Watched::Panicked(says) => seen.lock().failed(says, replay),
-                    Watched::Stuck(stuck, told) => {
+                    WatchOutcome::Panicked(says) => seen.lock().failed(says, replay),
+                    WatchOutcome::Stuck(stuck, told) => {
                         let mut seen = seen.lock();
                         seen.stuck = Some(stuck);
                         seen.failed(told, replay);
@@ -495,21 +501,21 @@ impl Campaign {
     /// an explored trial and, unless a bug is planted, that of a trial on threads. Only explored trials can have a
     /// planted bug. A trial that does not end has no history.
     pub fn histories(&self, seed: u64) -> Vec<(&'static str, History, HistoryVerdict)> {
-        let Explored { history, verdict, .. } = self.case(seed).explore();
+        let ExploredTrial { history, verdict, .. } = self.case(seed).explore();
         let explored = history.zip(verdict).map(|(history, verdict)| ("explored", history, verdict));
         let native = (self.plant.is_none() && explored.is_some()).then(|| self.native(seed, 0));
         let native = native.and_then(|watched| match watched {
-            Watched::Ended(tried) => {
+            WatchOutcome::Ended(tried) => {
                 let verdict = tried.judge(&mut Checker::new());
                 Some(("native", tried.history, verdict))
             }
-            Watched::Panicked(_) | Watched::Stuck(..) => None,
+            WatchOutcome::Panicked(_) | WatchOutcome::Stuck(..) => None,
         });
         explored.into_iter().chain(native).collect()
     }
 
     /// Runs one native trial.
-    fn native(&self, seed: u64, number: u64) -> Watched<Tried> {
+    fn native(&self, seed: u64, number: u64) -> WatchOutcome<Tried> {
         let (keys, homes, clients, requests) = ROUNDS[(number % ROUNDS.len() as u64) as usize];
         let own = |name: &str, value: u64| (name.to_owned(), value.to_string());
         let mut given = vec![own("mix.keys", keys), own("mix.homes", homes)];

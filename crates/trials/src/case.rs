@@ -9,10 +9,10 @@ use stdx::history::History;
 use sync::Arc;
 use sync_sim::hook;
 
-use crate::searches::Program;
+use crate::searches::SearchedProgram;
 use crate::trial::{Trial, Tried};
 use crate::watch::{Progress, Stuck};
-use crate::{Instance, Plant};
+use crate::{Plant, TrialInstance};
 
 /// The approximate number of choices in the schedule of a trial.
 const CHOICES: u64 = 600;
@@ -29,22 +29,22 @@ const STEPS_MAX: u64 = 1_000_000;
 
 /// The subject of an explored trial: a seed or a program.
 #[derive(Clone, Copy, Debug)]
-pub enum Subject {
+pub enum TrialSubject {
     /// The rows, the requests and the schedule (unless another one is given) that this seed draws.
     Seed(u64),
     /// A program. Without a schedule it runs under the plainest one.
-    Program(&'static Program),
+    Program(&'static SearchedProgram),
 }
 
-impl Subject {
+impl TrialSubject {
     /// Returns the subject for a seed or the name of a program; `None` if the text is neither.
     pub fn named(text: &str) -> Option<Self> {
         let seed = text.parse().ok().map(Self::Seed);
-        seed.or_else(|| Program::find(text).map(Self::Program))
+        seed.or_else(|| SearchedProgram::find(text).map(Self::Program))
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for TrialSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Seed(seed) => write!(f, "{seed}"),
@@ -57,11 +57,11 @@ impl fmt::Display for Subject {
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'c> {
     /// The scheme.
-    pub scheme: Instance,
+    pub scheme: TrialInstance,
     /// Settings of the scheme and of the engine that are not the standard ones.
     pub given: &'c [(String, String)],
     /// The subject of the trial.
-    pub subject: Subject,
+    pub subject: TrialSubject,
     /// A schedule to use in place of the subject's own.
     pub schedule: Option<&'c Schedule>,
     /// The planted bug.
@@ -70,7 +70,7 @@ pub struct Case<'c> {
 
 /// The result of an explored trial.
 #[derive(Debug)]
-pub struct Explored {
+pub struct ExploredTrial {
     /// The history of all sessions; `None` if the trial did not end well.
     pub history: Option<History>,
     /// The checker's verdict on the history.
@@ -85,7 +85,7 @@ pub struct Explored {
     pub schedule: Schedule,
 }
 
-impl Explored {
+impl ExploredTrial {
     /// Whether the trial is a violation: it failed, or its history breaks the promise.
     pub fn is_violation(&self) -> bool {
         self.failure.is_some() || self.verdict.as_ref().is_some_and(|v| v.answer == Answer::Violated)
@@ -200,16 +200,18 @@ impl Shape {
 
 impl Case<'_> {
     /// Runs the trial and judges it. The settings must be legal.
-    pub fn explore(self) -> Explored {
+    pub fn explore(self) -> ExploredTrial {
         self.explore_with(&mut Checker::new())
     }
 
     /// Like `explore`, with a checker that is used for many trials.
-    pub(crate) fn explore_with(self, checker: &mut Checker) -> Explored {
+    pub(crate) fn explore_with(self, checker: &mut Checker) -> ExploredTrial {
         let explorer = match (self.schedule, self.subject) {
             (Some(schedule), _) => Explorer::replay(schedule.clone()),
-            (None, Subject::Seed(seed)) => Explorer::new(seed).strategy(Strategy::of_seed(seed, CHOICES)),
-            (None, Subject::Program(_)) => Explorer::replay(Schedule::default()),
+            (None, TrialSubject::Seed(seed)) => {
+                Explorer::new(seed).strategy(Strategy::of_seed(seed, CHOICES))
+            }
+            (None, TrialSubject::Program(_)) => Explorer::replay(Schedule::default()),
         };
         let explorer = explorer.steps_max(STEPS_MAX);
         let progress = Arc::<Progress>::default();
@@ -218,12 +220,12 @@ impl Case<'_> {
     }
 
     /// Returns a search over the schedules of a program.
-    pub fn search(program: &Program) -> Search {
+    pub fn search(program: &SearchedProgram) -> Search {
         Search::bounded(program.preemptions).cap(SEARCHED_MAX).steps_max(STEPS_MAX)
     }
 
     /// Runs the trial under the next schedule of a search and judges it; `None` if there is no further schedule.
-    pub fn explore_next(self, search: &mut Search, checker: &mut Checker) -> Option<Explored> {
+    pub fn explore_next(self, search: &mut Search, checker: &mut Checker) -> Option<ExploredTrial> {
         let progress = Arc::<Progress>::default();
         let explored = self.planted(|| search.run(|| self.run(Arc::clone(&progress))));
         explored.map(|explored| judge(explored, &progress, checker))
@@ -239,11 +241,11 @@ impl Case<'_> {
 
     fn run(self, progress: Arc<Progress>) -> Tried {
         let (workers, requests, settings, seed, acts) = match self.subject {
-            Subject::Seed(seed) => {
+            TrialSubject::Seed(seed) => {
                 let Shape { workers, requests, settings } = *Shape::of_seed(seed);
                 (workers, requests, settings, seed, None)
             }
-            Subject::Program(program) => (program.sessions(), 0, PROGRAM, 0, Some(program.given())),
+            TrialSubject::Program(program) => (program.sessions(), 0, PROGRAM, 0, Some(program.given())),
         };
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut given: Vec<_> = settings.iter().map(own).collect();
@@ -283,14 +285,14 @@ impl Case<'_> {
 }
 
 /// Judges the result of an exploration by the scheme's promise.
-fn judge(explored: sim::Explored<Tried>, progress: &Progress, checker: &mut Checker) -> Explored {
-    let sim::Explored { outcome, schedule, trace } = explored;
+fn judge(explored: sim::Exploration<Tried>, progress: &Progress, checker: &mut Checker) -> ExploredTrial {
+    let sim::Exploration { outcome, schedule, trace } = explored;
     let (steps, stuck) = (trace.steps, None);
     match outcome {
         Ok(tried) => {
             let verdict = tried.judge(checker);
             let (history, verdict) = (Some(tried.history), Some(verdict));
-            Explored { history, verdict, failure: tried.noticed, stuck, steps, schedule }
+            ExploredTrial { history, verdict, failure: tried.noticed, stuck, steps, schedule }
         }
         Err(failure) => {
             let stuck = match failure.cause() {
@@ -302,7 +304,7 @@ fn judge(explored: sim::Explored<Tried>, progress: &Progress, checker: &mut Chec
             let told = stuck.as_ref().map(|(_, told)| format!("{told} ({failure})"));
             let (history, verdict, stuck) = (None, None, stuck.map(|(stuck, _)| stuck));
             let failure = Some(told.unwrap_or_else(|| failure.to_string()));
-            Explored { history, verdict, failure, stuck, steps, schedule }
+            ExploredTrial { history, verdict, failure, stuck, steps, schedule }
         }
     }
 }

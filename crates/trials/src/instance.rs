@@ -22,14 +22,14 @@ type Given = [(String, String)];
 
 /// A scheme as trials need it, over both builds of the engine.
 #[derive(Clone, Copy, Debug)]
-pub struct Instance {
+pub struct TrialInstance {
     /// The trials on threads, and the scripts.
     pub(crate) native: Native,
     /// The explored trials.
     pub(crate) stepped: Stepped,
 }
 
-/// The half of an [`Instance`] over the native build: trials on threads, and scripts.
+/// The half of a [`TrialInstance`] over the native build: trials on threads, and scripts.
 #[derive(Clone, Copy, Debug)]
 pub struct Native {
     pub(crate) entry: &'static Entry,
@@ -38,7 +38,7 @@ pub struct Native {
     pub(crate) play: fn(&Entry, &Given, &Progress, &Latched<Played>),
 }
 
-/// The half of an [`Instance`] over the stepped build: explored trials.
+/// The half of a [`TrialInstance`] over the stepped build: explored trials.
 #[derive(Clone, Copy, Debug)]
 pub struct Stepped {
     pub(crate) entry: &'static SteppedEntry,
@@ -61,7 +61,7 @@ impl Stepped {
     }
 }
 
-impl Instance {
+impl TrialInstance {
     /// Returns the instance of a scheme with its entry in the native build and in the stepped one.
     pub const fn of<N: Scheme, S: SteppedScheme>(
         entry: &'static Entry,

@@ -12,7 +12,7 @@
 //!
 //! The *scripts* of [`proof`] come first: they play the anomalies of the literature step by step.
 //!
-//! An [`Instance`] has the trials of a scheme compiled for its types.
+//! A [`TrialInstance`] has the trials of a scheme compiled for its types.
 //!
 //! A [`Campaign`] runs as many trials of both kinds as its budget allows, and reports the anomalies of the scheme.
 //! There should be none that the scheme's promise forbids, and enough of those that the promise permits to show that
@@ -27,10 +27,13 @@ mod searches;
 mod trial;
 mod watch;
 
-pub use campaign::{Budget, Campaign, Limit, Monitor, Replay, Report, Step, Violation, name_of};
-pub use case::{Case, Explored, Subject};
+pub use campaign::{
+    Budget, Campaign, CampaignMonitor, CampaignPhase, CampaignReport, Replay, TrialLimit, TrialViolation,
+    name_of,
+};
+pub use case::{Case, ExploredTrial, TrialSubject};
 pub use checker::{Form, Notation, export};
-pub use instance::{Instance, Native, Plant, Planted, Stepped, SteppedEntry, SteppedScheme};
-pub use searches::{Program, SEARCHES};
+pub use instance::{Native, Plant, Planted, Stepped, SteppedEntry, SteppedScheme, TrialInstance};
+pub use searches::{SEARCHES, SearchedProgram};
 pub use sim::Schedule;
-pub use watch::{Patience, Progress, Stuck, Watched, watched};
+pub use watch::{Patience, Progress, Stuck, WatchOutcome, watched};

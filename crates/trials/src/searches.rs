@@ -7,26 +7,26 @@
 
 use engine_sim::Direction::{Backward, Forward};
 use workloads_sim::mix::At::{Labelled, Notes, Ordered, Points};
-use workloads_sim::mix::Op::{Add, Delete, Insert, InsertOr, Read, Replace, Scan, ScanBy, Update};
-use workloads_sim::mix::{Act, Input, Op, Rows, Spot};
+use workloads_sim::mix::MixOp::{Add, Delete, Insert, InsertOr, Read, Replace, Scan, ScanBy, Update};
+use workloads_sim::mix::{Act, Input, LoadedRows, MixKey, MixOp};
 
 use crate::trial::stepped::Given;
 
 /// A program to be searched.
 #[derive(Debug)]
-pub struct Program {
+pub struct SearchedProgram {
     /// The name on the command line.
     pub name: &'static str,
     /// A description of the operations.
     pub says: &'static str,
     /// The most preemptions of a schedule that is tried.
     pub(crate) preemptions: u32,
-    rows: &'static [Rows],
+    rows: &'static [LoadedRows],
     /// The acts. Each act begins when the one before has ended.
     acts: &'static [Act],
 }
 
-impl Program {
+impl SearchedProgram {
     /// Returns the program of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         SEARCHES.iter().find(|program| program.name == name)
@@ -48,35 +48,35 @@ impl Program {
 }
 
 /// A row that exists in most programs, and another row.
-const A: Spot = at(0);
-const B: Spot = at(1);
+const A: MixKey = at(0);
+const B: MixKey = at(1);
 /// Virtual nanoseconds in which the other sessions can do all that they have to do.
 const LONG_NS: u64 = 50_000;
 /// The number of entries of a leaf with keys of one word.
 const LEAF: u64 = 31;
 
 /// Returns the key with this number at the first home.
-const fn at(number: u64) -> Spot {
-    Spot::new(0, number)
+const fn at(number: u64) -> MixKey {
+    MixKey::new(0, number)
 }
 
 /// Returns a transaction of these operations.
-const fn txn(ops: &[Op]) -> Input {
+const fn txn(ops: &[MixOp]) -> Input {
     Input::given(ops)
 }
 
 /// Returns a scan over the ordered table between two keys.
-const fn scan(from: u64, to: u64) -> Op {
+const fn scan(from: u64, to: u64) -> MixOp {
     Scan(Ordered, at(from), at(to), Forward, u64::MAX)
 }
 
 /// All rows by label.
-const BY_LABEL: Op = ScanBy(0, 0, 3, Forward, u64::MAX);
-const BY_LABEL_BACKWARD: Op = ScanBy(0, 0, 3, Backward, u64::MAX);
+const BY_LABEL: MixOp = ScanBy(0, 0, 3, Forward, u64::MAX);
+const BY_LABEL_BACKWARD: MixOp = ScanBy(0, 0, 3, Backward, u64::MAX);
 
 /// One row more than fills a leaf. The last two rows are in a leaf of their own, since a leaf that splits at its end
 /// moves its last row to the new leaf.
-const LAST_LEAF: [Rows; 2] = [Rows(Ordered, at(0), LEAF), Rows(Ordered, at(40), 1)];
+const LAST_LEAF: [LoadedRows; 2] = [LoadedRows(Ordered, at(0), LEAF), LoadedRows(Ordered, at(40), 1)];
 const EMPTY_LAST_LEAF: Input = txn(&[Delete(Ordered, at(LEAF - 1)), Delete(Ordered, at(40))]);
 
 /// An act that makes the versions of row `A` before the last valid for a long time, in schemes that compute timestamps
@@ -89,153 +89,157 @@ const READ_LATE: Act = &[&[
 ]];
 
 /// All programs.
-pub static SEARCHES: &[Program] = &[
-    Program {
+pub static SEARCHES: &[SearchedProgram] = &[
+    SearchedProgram {
         name: "insert_after_a_miss",
         says: "looks for a key and inserts it, while another inserts it, too",
         preemptions: 1,
         rows: &[],
         acts: &[&[&[txn(&[Read(Points, A), Insert(Points, A, 1)])], &[txn(&[Insert(Points, A, 2)])]]],
     },
-    Program {
+    SearchedProgram {
         name: "insert_after_a_scan",
         says: "scans a range and inserts into it, while another does the same",
         preemptions: 1,
-        rows: &[Rows(Ordered, A, 1)],
+        rows: &[LoadedRows(Ordered, A, 1)],
         acts: &[&[
             &[txn(&[scan(0, 9), Insert(Ordered, at(5), 1)])],
             &[txn(&[scan(0, 9), Insert(Ordered, at(6), 2)])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "two_change_a_row",
         says: "reads and writes one row, three times at once",
         preemptions: 1,
-        rows: &[Rows(Points, A, 1)],
+        rows: &[LoadedRows(Points, A, 1)],
         acts: &[&[
             &[txn(&[Update(Points, A, 1)])],
             &[txn(&[Read(Points, A), Replace(Points, A, 2)])],
             &[txn(&[Add(Points, A, 3)]), txn(&[Read(Points, A)])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "two_rows_crossed",
         says: "writes two rows in one order and in the other",
         preemptions: 1,
-        rows: &[Rows(Points, A, 2)],
+        rows: &[LoadedRows(Points, A, 2)],
         acts: &[&[
             &[txn(&[Update(Points, A, 1), Update(Points, B, 1)])],
             &[txn(&[Update(Points, B, 2), Update(Points, A, 2)])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "each_writes_what_the_other_reads",
         says: "reads two rows and writes one, while another writes the other",
         preemptions: 1,
-        rows: &[Rows(Points, A, 2)],
+        rows: &[LoadedRows(Points, A, 2)],
         acts: &[&[
             &[txn(&[Read(Points, A), Read(Points, B), Update(Points, A, 1)])],
             &[txn(&[Read(Points, B), Read(Points, A), Update(Points, B, 2)])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "a_reader_between_two_writers",
         says: "reads what two have written, the one of whom has not seen the other",
         preemptions: 1,
-        rows: &[Rows(Points, A, 2)],
+        rows: &[LoadedRows(Points, A, 2)],
         acts: &[&[
             &[txn(&[Read(Points, A), Read(Points, B), Replace(Points, A, 1)])],
             &[txn(&[Update(Points, B, 2)])],
             &[txn(&[Read(Points, A), Read(Points, B)]).reading_only()],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "two_misses_around_another",
         says: "misses two keys, while another inserts the one and deletes the other",
         preemptions: 1,
-        rows: &[Rows(Ordered, B, 1)],
+        rows: &[LoadedRows(Ordered, B, 1)],
         acts: &[&[
             &[txn(&[Read(Ordered, at(5)), Read(Ordered, B)])],
             &[txn(&[Insert(Ordered, at(5), 1), Delete(Ordered, B)])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "misses_away_from_home",
         says: "misses a key at a home that it did not name, while another does the same and inserts what was missed",
         preemptions: 1,
-        rows: &[Rows(Points, A, 1), Rows(Points, Spot::new(1, 0), 1)],
+        rows: &[LoadedRows(Points, A, 1), LoadedRows(Points, MixKey::new(1, 0), 1)],
         acts: &[&[
-            &[txn(&[Read(Points, A), Read(Points, Spot::new(1, 5)), Insert(Points, at(5), 1)])
+            &[txn(&[Read(Points, A), Read(Points, MixKey::new(1, 5)), Insert(Points, at(5), 1)])
                 .telling_one_home()],
-            &[txn(&[Read(Points, Spot::new(1, 0)), Read(Points, at(5)), Insert(Points, Spot::new(1, 5), 1)])
-                .telling_one_home()],
+            &[txn(&[
+                Read(Points, MixKey::new(1, 0)),
+                Read(Points, at(5)),
+                Insert(Points, MixKey::new(1, 5), 1),
+            ])
+            .telling_one_home()],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "a_row_goes_and_comes_back",
         says: "deletes a row and inserts it again, under readers",
         preemptions: 1,
-        rows: &[Rows(Points, A, 2)],
+        rows: &[LoadedRows(Points, A, 2)],
         acts: &[&[
             &[txn(&[Delete(Points, A)]), txn(&[Insert(Points, A, 7)])],
             &[txn(&[Read(Points, A), Read(Points, B), Read(Points, A)]), txn(&[Update(Points, A, 3)])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "a_row_is_replaced_within",
         says: "deletes a row of two column groups and inserts it again in one transaction, under a writer and a scan",
         preemptions: 1,
-        rows: &[Rows(Labelled, A, 2)],
+        rows: &[LoadedRows(Labelled, A, 2)],
         acts: &[&[
             &[txn(&[Delete(Labelled, A), Insert(Labelled, A, 2)])],
             &[txn(&[Update(Notes, A, 3), BY_LABEL])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "a_label_moves_and_returns",
         says: "gives a row another secondary key and its old one again, under scans in both directions",
         preemptions: 1,
-        rows: &[Rows(Labelled, A, 2)],
+        rows: &[LoadedRows(Labelled, A, 2)],
         acts: &[&[
             &[txn(&[Replace(Labelled, A, 3)]), txn(&[Replace(Labelled, A, 0)])],
             &[txn(&[BY_LABEL, BY_LABEL_BACKWARD])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "a_label_moves_twice",
         says: "gives a row another secondary key, while another does the same, and rolls back",
         preemptions: 1,
-        rows: &[Rows(Labelled, A, 1)],
+        rows: &[LoadedRows(Labelled, A, 1)],
         acts: &[&[
             &[txn(&[Replace(Labelled, A, 1)]), txn(&[BY_LABEL])],
             &[txn(&[Replace(Labelled, A, 1)]).rolling_back(), txn(&[BY_LABEL_BACKWARD])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "an_insert_is_rolled_back",
         says: "inserts a row and takes it back, under two scans of a transaction",
         preemptions: 1,
-        rows: &[Rows(Ordered, A, 1)],
+        rows: &[LoadedRows(Ordered, A, 1)],
         acts: &[&[
             &[txn(&[Insert(Ordered, at(5), 1), Update(Ordered, A, 2)]).rolling_back()],
             &[txn(&[scan(0, 9), Read(Ordered, at(5)), scan(0, 9)])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "a_leaf_splits_under_a_scan",
         says: "scans a full leaf and inserts elsewhere, while another inserts into it, which splits it",
         preemptions: 1,
-        rows: &[Rows(Ordered, at(10), LEAF)],
+        rows: &[LoadedRows(Ordered, at(10), LEAF)],
         acts: &[&[
             &[txn(&[scan(30, 60), Insert(Points, A, 1)])],
             &[txn(&[Read(Points, A), Insert(Ordered, at(50), 1)])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "a_leaf_splits_behind_a_mark",
         says: "inserts into a leaf that was scanned by a younger transaction and has split since",
         preemptions: 1,
-        rows: &[Rows(Points, A, 2), Rows(Ordered, at(10), LEAF)],
+        rows: &[LoadedRows(Points, A, 2), LoadedRows(Ordered, at(10), LEAF)],
         acts: &[
             READ_LATE,
             &[
@@ -244,7 +248,7 @@ pub static SEARCHES: &[Program] = &[
             ],
         ],
     },
-    Program {
+    SearchedProgram {
         name: "a_leaf_is_emptied_under_a_scan",
         says: "scans a leaf of two rows, while another deletes them and inserts where they were",
         preemptions: 1,
@@ -254,11 +258,11 @@ pub static SEARCHES: &[Program] = &[
             &[EMPTY_LAST_LEAF, txn(&[Read(Ordered, A), Insert(Ordered, at(41), 2)])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "a_leaf_vanishes_behind_a_mark",
         says: "inserts where a younger transaction has missed a key in a leaf that has been emptied since",
         preemptions: 1,
-        rows: &[Rows(Points, A, 2), LAST_LEAF[0], LAST_LEAF[1]],
+        rows: &[LoadedRows(Points, A, 2), LAST_LEAF[0], LAST_LEAF[1]],
         acts: &[
             READ_LATE,
             &[
@@ -267,12 +271,12 @@ pub static SEARCHES: &[Program] = &[
             ],
         ],
     },
-    Program {
+    SearchedProgram {
         name: "a_leaf_comes_and_goes_behind_a_mark",
         says: "inserts where a younger transaction has missed a key in a leaf that was there for a moment",
         preemptions: 0,
         // The first insert fills the leaf, and the second one splits it: the new leaf holds only these two rows.
-        rows: &[Rows(Points, A, 2), Rows(Ordered, at(0), LEAF - 1)],
+        rows: &[LoadedRows(Points, A, 2), LoadedRows(Ordered, at(0), LEAF - 1)],
         acts: &[
             READ_LATE,
             &[
@@ -284,47 +288,47 @@ pub static SEARCHES: &[Program] = &[
             ],
         ],
     },
-    Program {
+    SearchedProgram {
         name: "a_key_comes_and_goes_behind_a_mark",
         says: "inserts a key that a younger transaction has found without a value, in a row that has left since",
         preemptions: 0,
-        rows: &[Rows(Points, A, 1)],
+        rows: &[LoadedRows(Points, A, 1)],
         acts: &[&[
             &[txn(&[Read(Points, A), Insert(Ordered, at(5), 1)]).waiting_after(0, 2 * LONG_NS)],
             &[txn(&[Insert(Ordered, at(5), 2)]).waiting_after(0, LONG_NS).rolling_back()],
             &[txn(&[Update(Points, A, 1)]), txn(&[Read(Points, A), Read(Ordered, at(5))])],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "a_key_is_inserted_where_another_was_rolled_back",
         says: "scans a range and inserts into it, while another does the same under a key that a third has inserted \
                and taken back since the scans",
         preemptions: 1,
-        rows: &[Rows(Ordered, at(9), 1)],
+        rows: &[LoadedRows(Ordered, at(9), 1)],
         acts: &[&[
             &[txn(&[scan(0, 8), Insert(Ordered, at(6), 1)]).waiting_after(0, 1)],
             &[txn(&[scan(0, 8), Insert(Ordered, at(5), 2)]).waiting_after(0, 1)],
             &[txn(&[Insert(Ordered, at(5), 3)]).rolling_back()],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "a_label_is_given_where_another_was_rolled_back",
         says: "scans a label and updates a row, while another reads that row and gives a row the label, which a third \
                has given it and taken back since the scan",
         preemptions: 1,
-        rows: &[Rows(Points, A, 1), Rows(Labelled, A, 1)],
+        rows: &[LoadedRows(Points, A, 1), LoadedRows(Labelled, A, 1)],
         acts: &[&[
             &[txn(&[ScanBy(0, 3, 3, Forward, u64::MAX), Update(Points, A, 1)]).waiting_after(0, 1)],
             &[txn(&[Read(Points, A), Replace(Labelled, A, 3)]).waiting_after(0, 1)],
             &[txn(&[Replace(Labelled, A, 3)]).rolling_back()],
         ]],
     },
-    Program {
+    SearchedProgram {
         name: "an_insert_finds_a_row_and_changes_it",
         says: "reads a column group twice, while another finds the row when it inserts the key, and overwrites the \
                group because a third has told it to",
         preemptions: 1,
-        rows: &[Rows(Points, A, 1), Rows(Labelled, A, 1)],
+        rows: &[LoadedRows(Points, A, 1), LoadedRows(Labelled, A, 1)],
         acts: &[&[
             &[txn(&[Update(Points, A, 1)])],
             &[txn(&[InsertOr(Notes, A, 7, A)])],

@@ -57,14 +57,14 @@ macro_rules! trial {
             Abort, ClientId, Database, Drive, Env, Facts, Forecast, Homes, Isolation, Layout, Loader,
             Quiesced, Records, Schema, Scheme, Share, Transaction, TxnType, Violation, Workload, levers,
         };
-        use $workloads::mix::{Act, Input, Mix, Rows};
+        use $workloads::mix::{Act, Input, LoadedRows, Mix};
 
         use super::{Arc, Level, Progress, Trial, Tried};
 
         /// Rows and requests that are given and not random: the acts are run one after the other.
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct Given {
-            pub(crate) rows: &'static [Rows],
+            pub(crate) rows: &'static [LoadedRows],
             pub(crate) acts: &'static [Act],
         }
 

@@ -99,7 +99,7 @@ impl Default for Patience {
 
 /// The outcome of a watched body.
 #[derive(Debug)]
-pub enum Watched<T> {
+pub enum WatchOutcome<T> {
     /// The body has ended.
     Ended(T),
     /// The body panicked, with this message.
@@ -112,7 +112,7 @@ pub enum Watched<T> {
 pub fn watched<T: Send + 'static>(
     patience: Patience,
     body: impl FnOnce(&Arc<Progress>) -> T + Send + 'static,
-) -> Watched<T> {
+) -> WatchOutcome<T> {
     let (progress, outcome) = (Arc::<Progress>::default(), Arc::new(Latched::new(None)));
     let (noted, told) = (Arc::clone(&progress), Arc::clone(&outcome));
     let run = move || {
@@ -121,18 +121,18 @@ pub fn watched<T: Send + 'static>(
         *told.lock() = Some(ended);
     };
     if !threads::start("trial".to_owned(), run) {
-        return Watched::Panicked("the system starts no more threads: try with fewer cores".to_owned());
+        return WatchOutcome::Panicked("the system starts no more threads: try with fewer cores".to_owned());
     }
     let (mut known, mut looks) = (0, 0);
     loop {
         if let Some(ended) = outcome.lock().take() {
-            return ended.map_or_else(Watched::Panicked, Watched::Ended);
+            return ended.map_or_else(WatchOutcome::Panicked, WatchOutcome::Ended);
         }
         let ended = progress.sum(|share| &share.ended);
         (known, looks) = if ended == known { (known, looks + 1) } else { (ended, 0) };
         if looks > patience.looks {
             let (stuck, told) = progress.verdict();
-            return Watched::Stuck(stuck, told);
+            return WatchOutcome::Stuck(stuck, told);
         }
         // The first pauses are short, because most trials end soon.
         waiter::pause_ns(patience.look_ns.min(100_000 << looks.min(10)));

@@ -1,24 +1,33 @@
 //! Campaigns: they find the defects that exist and no others, and say how to reproduce them.
 
 use checker::Answer;
-use trials::{Budget, Campaign, Case, Form, Instance, Limit, Monitor, Notation, Replay, Report, Violation};
+use trials::{
+    Budget, Campaign, CampaignMonitor, CampaignReport, Case, Form, Notation, Replay, TrialInstance,
+    TrialLimit, TrialViolation,
+};
 
-const NOTHING: Budget =
-    Budget { seed: 1, cores: 2, searches: false, schedules: Limit::Count(0), transactions: Limit::Count(0) };
+const NOTHING: Budget = Budget {
+    seed: 1,
+    cores: 2,
+    searches: false,
+    schedules: TrialLimit::Count(0),
+    transactions: TrialLimit::Count(0),
+};
 
 /// Returns the instance of the scheme of this name.
-fn instance(scheme: &str) -> Instance {
+fn instance(scheme: &str) -> TrialInstance {
     instances::trial(scheme).expect("a scheme of the catalogue")
 }
 
-fn run(scheme: &str, plant: Option<&str>) -> Report {
+fn run(scheme: &str, plant: Option<&str>) -> CampaignReport {
     let campaign = Campaign::new(instance(scheme), &[]).expect("legal settings");
     let campaign = match plant {
         Some(name) => campaign.plant(instance(scheme).plant(name).expect("a plant")),
         None => campaign,
     };
-    let budget = Budget { schedules: Limit::Count(2_000), transactions: Limit::Count(10_000), ..NOTHING };
-    campaign.run(&budget, &Monitor::default())
+    let budget =
+        Budget { schedules: TrialLimit::Count(2_000), transactions: TrialLimit::Count(10_000), ..NOTHING };
+    campaign.run(&budget, &CampaignMonitor::default())
 }
 
 #[test]
@@ -33,14 +42,14 @@ fn a_scheme_keeps_its_promise_and_shows_what_it_permits() {
 #[test]
 fn a_scheme_that_was_hardly_tried_may_have_been_looked_at_blindly() {
     let campaign = Campaign::new(instance("si"), &[]).expect("legal settings");
-    let report = campaign.run(&NOTHING, &Monitor::default());
+    let report = campaign.run(&NOTHING, &CampaignMonitor::default());
     assert!(report.is_blind() && report.violations.is_empty());
 }
 
 #[test]
 fn a_planted_bug_is_caught_and_its_seed_brings_it_back() {
     let report = run("no_wait", Some("two_phase_skips_leaves"));
-    let Some(Violation { replay: Replay::Explored(subject, schedule), .. }) = report.violations.first()
+    let Some(TrialViolation { replay: Replay::Explored(subject, schedule), .. }) = report.violations.first()
     else {
         panic!("{report:?}")
     };

@@ -1,10 +1,10 @@
 //! Explored trials can be reproduced: by a seed, and by a program with its schedule.
 
 use checker::Checker;
-use trials::{Case, Explored, Instance, Subject};
+use trials::{Case, ExploredTrial, TrialInstance, TrialSubject};
 
 /// Returns the instance of the scheme of this name.
-fn instance(scheme: &str) -> Instance {
+fn instance(scheme: &str) -> TrialInstance {
     instances::trial(scheme).expect("a scheme of the catalogue")
 }
 
@@ -14,7 +14,7 @@ fn a_seed_brings_a_trial_back() {
         let case = Case {
             scheme: instance("silo"),
             given: &[],
-            subject: Subject::Seed(seed),
+            subject: TrialSubject::Seed(seed),
             schedule: None,
             plant: None,
         };
@@ -31,15 +31,15 @@ fn a_seed_brings_a_trial_back() {
 fn a_schedule_of_a_program_brings_its_history_back() {
     for scheme in ["tictoc", "mvto", "aria"] {
         for name in ["insert_after_a_miss", "a_leaf_comes_and_goes_behind_a_mark"] {
-            let subject = Subject::named(name).expect("a program");
-            let Subject::Program(program) = subject else { panic!("`{name}` is no seed") };
+            let subject = TrialSubject::named(name).expect("a program");
+            let TrialSubject::Program(program) = subject else { panic!("`{name}` is no seed") };
             let case = Case { scheme: instance(scheme), given: &[], subject, schedule: None, plant: None };
             let (mut search, mut checker) = (Case::search(program), Checker::new());
             for _ in 0..60 {
                 let Some(explored) = case.explore_next(&mut search, &mut checker) else { break };
                 let schedule = explored.schedule.to_string().parse().expect("its own text");
                 let again = Case { schedule: Some(&schedule), ..case }.explore();
-                let told = |explored: &Explored| format!("{:?}", explored.history);
+                let told = |explored: &ExploredTrial| format!("{:?}", explored.history);
                 assert_eq!(told(&again), told(&explored), "{scheme}, {name}: `{schedule}`");
             }
             assert!(search.tried() > 3, "{scheme}, {name}");

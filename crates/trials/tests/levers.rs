@@ -3,14 +3,14 @@
 
 use engine::Admits;
 use schemes::catalogue;
-use trials::{Budget, Campaign, Limit, Monitor};
+use trials::{Budget, Campaign, CampaignMonitor, TrialLimit};
 
 const FEW: Budget = Budget {
     seed: 1,
     cores: 2,
     searches: false,
-    schedules: Limit::Count(150),
-    transactions: Limit::Count(8_000),
+    schedules: TrialLimit::Count(150),
+    transactions: TrialLimit::Count(8_000),
 };
 
 #[test]
@@ -19,7 +19,7 @@ fn every_scheme_keeps_its_promise_whatever_the_levers() {
     for info in catalogue::infos().filter(|info| info.workers == Admits::Any) {
         let scheme = instances::trial(info.name).expect("a scheme of the catalogue");
         let campaign = Campaign::new(scheme, &given).expect("legal settings");
-        let report = campaign.run(&FEW, &Monitor::default());
+        let report = campaign.run(&FEW, &CampaignMonitor::default());
         assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);
         assert!(report.schedules >= 150 && report.transactions >= 8_000, "{}", info.name);
     }

@@ -2,7 +2,7 @@
 //! that can be planted, so that the trial is known to still show the defect: the trial is a violation with the bug, and
 //! no violation without it.
 
-use trials::{Campaign, Case, Instance, Schedule};
+use trials::{Campaign, Case, Schedule, TrialInstance};
 
 /// The files, with their names.
 const FILES: &[(&str, &str)] = &[
@@ -44,7 +44,7 @@ fn regressions() -> Vec<Regression> {
 }
 
 /// Returns the instance of the scheme of this name.
-fn instance(scheme: &str) -> Instance {
+fn instance(scheme: &str) -> TrialInstance {
     instances::trial(scheme).expect("a scheme of the catalogue")
 }
 

@@ -2,24 +2,32 @@
 
 use engine::{Admits, Scheme};
 use schemes::catalogue::{self, Visit};
-use trials::{Budget, Campaign, Instance, Limit, Monitor, Replay, Report, SEARCHES, Subject};
+use trials::{
+    Budget, Campaign, CampaignMonitor, CampaignReport, Replay, SEARCHES, TrialInstance, TrialLimit,
+    TrialSubject,
+};
 
 /// Searches only, on one thread, so that it is always the same program that finds a violation first.
-const SEARCHES_ONLY: Budget =
-    Budget { seed: 1, cores: 1, searches: true, schedules: Limit::Count(0), transactions: Limit::Count(0) };
+const SEARCHES_ONLY: Budget = Budget {
+    seed: 1,
+    cores: 1,
+    searches: true,
+    schedules: TrialLimit::Count(0),
+    transactions: TrialLimit::Count(0),
+};
 
 /// Returns the instance of the scheme of this name.
-fn instance(scheme: &str) -> Instance {
+fn instance(scheme: &str) -> TrialInstance {
     instances::trial(scheme).expect("a scheme of the catalogue")
 }
 
-fn search(scheme: &str, plant: Option<&str>, budget: &Budget) -> Report {
+fn search(scheme: &str, plant: Option<&str>, budget: &Budget) -> CampaignReport {
     let campaign = Campaign::new(instance(scheme), &[]).expect("legal settings");
     let campaign = match plant {
         Some(name) => campaign.plant(instance(scheme).plant(name).expect("a bug that can be planted")),
         None => campaign,
     };
-    campaign.run(budget, &Monitor::default())
+    campaign.run(budget, &CampaignMonitor::default())
 }
 
 /// Whether a scheme waits in the middle of an attempt.
@@ -67,7 +75,7 @@ fn bugs_that_need_a_rare_moment_are_found_by_the_programs_made_for_them() {
     ] {
         let report = search(scheme, Some(plant), &SEARCHES_ONLY);
         let first = report.violations.first().map(|violation| &violation.replay);
-        let Some(Replay::Explored(subject @ Subject::Program(found), schedule)) = first else {
+        let Some(Replay::Explored(subject @ TrialSubject::Program(found), schedule)) = first else {
             panic!("{plant} in {scheme} is not found: {report:?}")
         };
         assert_eq!(found.name, program, "{plant} in {scheme}");
@@ -84,7 +92,7 @@ fn bugs_that_need_a_rare_moment_are_found_by_the_programs_made_for_them() {
 #[test]
 fn a_key_whose_lock_stands_for_its_row_shows_in_the_plainest_schedule() {
     let program = SEARCHES.iter().find(|program| program.name == "an_insert_finds_a_row_and_changes_it");
-    let subject = Subject::Program(program.expect("it is searched"));
+    let subject = TrialSubject::Program(program.expect("it is searched"));
     for scheme in ["calvin", "bohm", "caracal", "pwv"] {
         let campaign = Campaign::new(instance(scheme), &[]).expect("legal settings");
         let case = campaign.trial(subject);

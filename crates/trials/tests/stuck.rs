@@ -3,27 +3,27 @@
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Arc, waiter};
 use trials::{
-    Budget, Campaign, Case, Instance, Limit, Monitor, Patience, Progress, Replay, Report, Stuck, Violation,
-    Watched, watched,
+    Budget, Campaign, CampaignMonitor, CampaignReport, Case, Patience, Progress, Replay, Stuck,
+    TrialInstance, TrialLimit, TrialViolation, WatchOutcome, watched,
 };
 
 const BUDGET: Budget = Budget {
     seed: 1,
     cores: 1,
     searches: false,
-    schedules: Limit::Count(500),
-    transactions: Limit::Count(100),
+    schedules: TrialLimit::Count(500),
+    transactions: TrialLimit::Count(100),
 };
 
 /// Returns the instance of the scheme of this name.
-fn instance(scheme: &str) -> Instance {
+fn instance(scheme: &str) -> TrialInstance {
     instances::trial(scheme).expect("a scheme of the catalogue")
 }
 
-fn run(scheme: &str, plant: &str, searches: bool) -> Report {
+fn run(scheme: &str, plant: &str, searches: bool) -> CampaignReport {
     let campaign = Campaign::new(instance(scheme), &[]).expect("legal settings");
     let campaign = campaign.plant(instance(scheme).plant(plant).expect("a plant"));
-    campaign.run(&Budget { searches, ..BUDGET }, &Monitor::default())
+    campaign.run(&Budget { searches, ..BUDGET }, &CampaignMonitor::default())
 }
 
 /// Asserts that transactions with the bug get stuck in this way, that the report says so, and that the report's
@@ -31,7 +31,8 @@ fn run(scheme: &str, plant: &str, searches: bool) -> Report {
 fn is_stuck(scheme: &str, plant: &str, stuck: Stuck, searches: bool) {
     let report = run(scheme, plant, searches);
     assert_eq!(report.stuck, Some(stuck), "{report:?}");
-    let [Violation { what, replay: Replay::Explored(subject, schedule), .. }] = &report.violations[..] else {
+    let [TrialViolation { what, replay: Replay::Explored(subject, schedule), .. }] = &report.violations[..]
+    else {
         panic!("{report:?}")
     };
     let name = if stuck == Stuck::Deadlock { "deadlock: " } else { "livelock: " };
@@ -72,7 +73,7 @@ fn threads_that_wait_for_ever_are_given_up() {
         // Relaxed: it orders nothing.
         waiter::wait_until(None, || theirs.load(Ordering::Relaxed));
     });
-    assert!(matches!(ended, Watched::Stuck(Stuck::Deadlock, _)), "{ended:?}");
+    assert!(matches!(ended, WatchOutcome::Stuck(Stuck::Deadlock, _)), "{ended:?}");
     is_over.store(true, Ordering::Relaxed); // Relaxed: as above.
 }
 
@@ -98,7 +99,7 @@ fn threads_of_which_some_get_on_are_not_given_up() {
         }
         7
     });
-    assert!(matches!(ended, Watched::Ended(7)), "{ended:?}");
+    assert!(matches!(ended, WatchOutcome::Ended(7)), "{ended:?}");
     let ended = watched(Patience::default(), |_| -> () { panic!("as planned") });
-    assert!(matches!(&ended, Watched::Panicked(says) if says == "as planned"), "{ended:?}");
+    assert!(matches!(&ended, WatchOutcome::Panicked(says) if says == "as planned"), "{ended:?}");
 }

@@ -35,7 +35,7 @@ pub mod plants;
 use engine::setting::SettingError;
 use engine::{Abort, Admits, Env, Family, Info, Isolation, Ticket};
 use parts::{LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
-use schemes::frames::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
+use schemes::frames::two_phase::{ConflictRule, Left, Mode, TwoPhase, room_for};
 use sync::Padded;
 use sync::atomic::{AtomicBool, Ordering};
 use sync::plant::is_planted;
@@ -120,7 +120,7 @@ impl QueueRule for Caution<'_> {
 }
 // ANCHOR_END: rule
 
-impl Rule for WaitCautiously {
+impl ConflictRule for WaitCautiously {
     // ANCHOR: info
     const INFO: Info = Info {
         name: "cautious_waiting",

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use checker::Level;
-use stdx::history::{Attempt, AttemptOutcome, History, Key, Log, Op, Version};
+use stdx::history::{AttemptOutcome, History, Key, Op, RecordedAttempt, SessionLog, Version};
 
 /// An owned key for the oracle.
 type Named = (u16, Vec<u64>);
@@ -24,17 +24,18 @@ struct Needs {
 
 /// Whether some order explains the history.
 pub(crate) fn holds(history: &History, level: Level) -> bool {
-    let attempts: Vec<Attempt<'_>> = history.logs().iter().flat_map(Log::attempts).collect();
-    let has_installed = |attempt: &Attempt<'_>| attempt.ops().any(|op| matches!(op, Op::Install { .. }));
+    let attempts: Vec<RecordedAttempt<'_>> = history.logs().iter().flat_map(SessionLog::attempts).collect();
+    let has_installed =
+        |attempt: &RecordedAttempt<'_>| attempt.ops().any(|op| matches!(op, Op::Install { .. }));
     if attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Aborted && has_installed(attempt)) {
         return false;
     }
-    let counts = |attempt: &&Attempt<'_>| match attempt.outcome {
+    let counts = |attempt: &&RecordedAttempt<'_>| match attempt.outcome {
         AttemptOutcome::Committed(_) => true,
         AttemptOutcome::Aborted => false,
         AttemptOutcome::Unknown => has_installed(attempt),
     };
-    let attempts: Vec<Attempt<'_>> = attempts.iter().filter(counts).copied().collect();
+    let attempts: Vec<RecordedAttempt<'_>> = attempts.iter().filter(counts).copied().collect();
     let first = first_state(&attempts);
     let needs: Option<Vec<Needs>> = attempts.iter().map(|attempt| needs(*attempt, &first)).collect();
     needs.is_some_and(|needs| orders(&needs, level, &mut vec![first], &mut Vec::new()))
@@ -45,7 +46,7 @@ fn named(key: Key<'_>) -> Named {
 }
 
 /// The first state of each key: loaded if any attempt met the loaded version.
-fn first_state(attempts: &[Attempt<'_>]) -> State {
+fn first_state(attempts: &[RecordedAttempt<'_>]) -> State {
     let mut state = State::new();
     let mut meet = |key: Key<'_>, version: Version| {
         let held = state.entry(named(key)).or_insert(Version::ABSENT);
@@ -53,7 +54,7 @@ fn first_state(attempts: &[Attempt<'_>]) -> State {
             *held = Version::LOADED;
         }
     };
-    for op in attempts.iter().flat_map(Attempt::ops) {
+    for op in attempts.iter().flat_map(RecordedAttempt::ops) {
         match op {
             Op::Read { key, seen } => meet(key, seen),
             Op::Write { key, .. } => meet(key, Version::ABSENT),
@@ -69,7 +70,7 @@ fn matches(held: Version, said: Version) -> bool {
 }
 
 /// The needs of a transaction; `None` if nothing can explain it.
-fn needs(attempt: Attempt<'_>, first: &State) -> Option<Needs> {
+fn needs(attempt: RecordedAttempt<'_>, first: &State) -> Option<Needs> {
     let mut own: BTreeMap<Named, Version> = BTreeMap::new();
     let mut installed: BTreeSet<Named> = BTreeSet::new();
     let mut needs = Needs {

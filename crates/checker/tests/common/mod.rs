@@ -1,6 +1,6 @@
 //! Helpers of the checker's tests: histories that are put together operation by operation.
 
-use stdx::history::{AttemptOutcome, History, Key, Log, Version};
+use stdx::history::{AttemptOutcome, History, Key, SessionLog, Version};
 
 /// An operation of such a history.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(crate) fn history(scripts: &[Script]) -> History {
     sessions.sort_unstable();
     sessions.dedup();
     let log = |session: u32| {
-        let mut log = Log::new(session);
+        let mut log = SessionLog::new(session);
         for script in scripts.iter().filter(|script| script.session == session) {
             log.begin(script.invoked);
             script.acts.iter().for_each(|act| write(&mut log, act));
@@ -43,7 +43,7 @@ pub(crate) fn history(scripts: &[Script]) -> History {
     History::new(sessions.into_iter().map(log).collect())
 }
 
-fn write(log: &mut Log, act: &Act) {
+fn write(log: &mut SessionLog, act: &Act) {
     match act {
         Act::Read((table, key), seen) => log.read(Key::new(*table, &[*key]), *seen),
         Act::Write { at: (table, key), is_tombstone } => {

@@ -9,7 +9,7 @@
 //!         that was reported as durable, and it is the same however often recovery was cut short.
 
 use durability::disk::{Directory, Fault, Power, SimulatedDisk};
-use durability::{Found, Layouts, Log, LogSink, OpenError, Options, Order, Plant, Rounds, Store};
+use durability::{Found, Layouts, Log, LogPlant, LogSink, OpenError, Options, Order, Rounds, Store};
 use engine::AnyKey;
 use stdx::Rng;
 use storage::TableId;
@@ -49,7 +49,7 @@ pub(crate) struct Case {
     rng: Rng,
     disk: SimulatedDisk,
     devices: usize,
-    plant: Option<Plant>,
+    plant: Option<LogPlant>,
     layouts: Layouts,
     commits: Vec<Commit>,
     live: State,
@@ -65,7 +65,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    pub(crate) fn new(seed: u64, plant: Option<Plant>) -> Self {
+    pub(crate) fn new(seed: u64, plant: Option<LogPlant>) -> Self {
         let mut rng = Rng::from_path(&[0x6372_6173, seed]);
         let devices = [1, 1, 2, 3][rng.below(4) as usize];
         Self {
@@ -170,7 +170,7 @@ impl Case {
         for _ in 0..=self.rng.below(4) {
             self.disk.rot();
         }
-        self.plant = Some(Plant::IgnoresChecksums);
+        self.plant = Some(LogPlant::IgnoresChecksums);
         let opened = Store::open(self.directories(), &self.layouts, self.options());
         let restored = opened.and_then(|found| found.restore(1, |_| |_: TableId, _: AnyKey, _: &[u64]| ()));
         Ok(restored.is_err())
@@ -311,7 +311,7 @@ impl Case {
         if !is_well {
             self.seen.poisoned += u64::from(!self.is_off());
             let last = self.commits.last().map_or(0, |commit| commit.epoch);
-            let answer = log.is_durable(durability::Ticket { epoch: last });
+            let answer = log.is_durable(durability::CommitTicket { epoch: last });
             if last > durable && answer.is_ok() {
                 return Err("a log that has failed gives no error".to_owned());
             }

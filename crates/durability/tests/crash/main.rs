@@ -10,7 +10,7 @@ mod model;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use case::{Case, Seen};
-use durability::Plant;
+use durability::LogPlant;
 
 /// Runs cases until there were `cuts` power cuts, and returns the counts of their events.
 fn crashes(from: u64, cuts: u64) -> Seen {
@@ -64,7 +64,7 @@ fn garbage_with_right_checksums_is_refused_or_read_and_panics_nowhere() {
 }
 
 /// The number of the first seed that finds a planted bug, among the first `most`; `None` if none of them does.
-fn seeds_to_find(plant: Plant, most: u64) -> Option<u64> {
+fn seeds_to_find(plant: LogPlant, most: u64) -> Option<u64> {
     (0..most).find(|seed| {
         let run = catch_unwind(AssertUnwindSafe(|| Case::new(*seed, Some(plant)).run().map(|_| ())));
         let rot = || catch_unwind(AssertUnwindSafe(|| Case::new(*seed, Some(plant)).rot().map(|_| ())));
@@ -77,7 +77,7 @@ macro_rules! finds {
         $(
             #[test]
             fn $name() {
-                assert!(seeds_to_find(Plant::$plant, 3_000).is_some());
+                assert!(seeds_to_find(LogPlant::$plant, 3_000).is_some());
             }
         )+
     };

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use stdx::Rng;
 
-use super::{Job, Open, Process, Stage};
+use super::{Job, OpenLoop, Process, Stage};
 
 /// Streams of random numbers in addition to those of requests.
 const ARRIVALS: u64 = 0x6172_7269_7665;
@@ -45,7 +45,7 @@ pub(super) struct Queue {
 
 impl Queue {
     /// The arrivals of one worker of a run that begins at `start_ns`.
-    pub(super) fn new(job: &Job, open: Open, worker: usize, start_ns: u64) -> Self {
+    pub(super) fn new(job: &Job, open: OpenLoop, worker: usize, start_ns: u64) -> Self {
         let mut times = Times::new(job, open, worker, start_ns);
         let next_ns = times.next();
         let waiting_max = open.queue_max.div_ceil(job.workers);
@@ -108,7 +108,7 @@ struct Times {
 }
 
 impl Times {
-    fn new(job: &Job, open: Open, worker: usize, start_ns: u64) -> Self {
+    fn new(job: &Job, open: OpenLoop, worker: usize, start_ns: u64) -> Self {
         let mean_ns = 1e9 * job.workers as f64 * job.traffic.batch as f64 / open.rate_txn_s;
         let busy = match open.process {
             Process::Bursty { on_ns, off_ns } => on_ns as f64 / (on_ns + off_ns) as f64,
@@ -162,8 +162,8 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    fn open(process: Process, rate_txn_s: f64) -> Open {
-        Open { process, rate_txn_s, queue_max: 10 }
+    fn open(process: Process, rate_txn_s: f64) -> OpenLoop {
+        OpenLoop { process, rate_txn_s, queue_max: 10 }
     }
 
     /// The arrivals of two workers together in this many seconds, in order.

@@ -23,7 +23,7 @@ use sync::{Barrier, Broken, Latched, clock, waiter};
 
 use super::books::Books;
 use super::traffic::Sent;
-use super::{Arrivals, Job, Limit, Mode, Part, Retry, Stage, Tally, is_aborted, pay};
+use super::{Arrivals, ClientMode, Job, Limit, Part, Retry, Stage, Tally, is_aborted, pay};
 use crate::{Abort, Call, ClientId, Ledger, Observe, Scheme, Scratch, Session, Ticket, Transaction};
 
 /// Returns why a job cannot run in batches; `None` if it can.
@@ -36,7 +36,7 @@ pub(super) fn refuses(job: &Job) -> Option<&'static str> {
              give `--retry same`",
         ),
         (
-            traffic.mode == Mode::Interactive,
+            traffic.mode == ClientMode::Interactive,
             "a batch executes as a whole and waits for no client, so that a transaction can be no dialogue: give \
              `--mode procedure`",
         ),

@@ -14,7 +14,7 @@ const NAP_MAX_NS: u64 = 20_000_000;
 /// How fast a timed run went: commits a second of each interval. An interval lasts as long as it is to or a little
 /// longer, when the conductor came late; its rate is that of the time that it lasted.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Series {
+pub struct ThroughputSeries {
     /// Nanoseconds that an interval is to last.
     pub interval_ns: u64,
     /// Of the warm-up, by interval.
@@ -28,9 +28,12 @@ pub struct Series {
 }
 
 /// Moves a timed run from stage to stage.
-pub(super) fn conduct(job: &Job, control: &Control) -> Series {
-    let Limit::Time { warmup_ns, measured_ns, cooldown_ns } = job.limit else { return Series::default() };
-    let mut series = Series { interval_ns: interval_ns(measured_ns), ..Series::default() };
+pub(super) fn conduct(job: &Job, control: &Control) -> ThroughputSeries {
+    let Limit::Time { warmup_ns, measured_ns, cooldown_ns } = job.limit else {
+        return ThroughputSeries::default();
+    };
+    let mut series =
+        ThroughputSeries { interval_ns: interval_ns(measured_ns), ..ThroughputSeries::default() };
     let start_ns = clock::now_ns();
     control.enter(Stage::WarmUp);
     let is_steady = |so_far: &[f64]| job.is_steady.is_some_and(|is_steady| is_steady(so_far));

@@ -28,11 +28,11 @@ use crate::{
 
 pub use arrivals::Arrived;
 pub use batched::Batched;
-pub use conductor::Series;
+pub use conductor::ThroughputSeries;
 pub use per_partition::PerPartition;
 pub use per_worker::PerWorker;
 pub use planned::Planned;
-pub use traffic::{Arrivals, Mode, Open, Process, Traffic};
+pub use traffic::{Arrivals, ClientMode, OpenLoop, Process, Traffic};
 
 use books::Books;
 use latencies::Latencies;
@@ -301,7 +301,7 @@ pub struct RunOutcome<L> {
     /// Requests that ended in a turn of their worker, and in a turn of the database: see [`Job::turn_after`].
     pub turns: [u64; 2],
     /// The commits a second of each interval of a timed run.
-    pub series: Series,
+    pub series: ThroughputSeries,
     /// Ticks of sampled transactions by [`Phase`].
     pub phase_ticks: [u64; Phase::COUNT],
     /// The measured time in nanoseconds: that of the worker that noticed its beginning first.
@@ -485,7 +485,7 @@ pub fn drive<S: Scheme, V: Observe>(
 
 /// The return value of a thread of a run.
 enum Ended {
-    Conductor(Series),
+    Conductor(ThroughputSeries),
     Worker((Tally, Ledger)),
 }
 
@@ -494,7 +494,7 @@ fn summarize(ended: Vec<Ended>, types: usize) -> RunOutcome<Ledger> {
         types: vec![TypeTally::default(); types],
         arrived: Arrived::default(),
         turns: [0; 2],
-        series: Series::default(),
+        series: ThroughputSeries::default(),
         phase_ticks: [0; Phase::COUNT],
         measured_ns: 0,
         cpu_share: 1.0,

@@ -4,7 +4,7 @@ use sync::clock;
 
 /// The content of a client's message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum ClientMode {
     /// A whole request: the procedure runs where the data is, and only its result comes back.
     #[default]
     Procedure,
@@ -13,7 +13,7 @@ pub enum Mode {
     Interactive,
 }
 
-impl Mode {
+impl ClientMode {
     /// Both modes.
     pub const ALL: [Self; 2] = [Self::Procedure, Self::Interactive];
 
@@ -33,12 +33,12 @@ pub enum Arrivals {
     #[default]
     Closed,
     /// Independently of the clients, whether or not one is free: an open loop.
-    Open(Open),
+    Open(OpenLoop),
 }
 
 /// An open loop. Each worker has its own arrivals, a share of all; its clients serve them in order.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Open {
+pub struct OpenLoop {
     /// The distribution of arrivals over time.
     pub process: Process,
     /// The mean number of requests a second that arrive at all workers together.
@@ -69,7 +69,7 @@ pub enum Process {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
     /// The content of a client's message.
-    pub mode: Mode,
+    pub mode: ClientMode,
     /// The round trip time between a client and its worker, in nanoseconds.
     pub rtt_ns: u64,
     /// The number of requests that a client sends in one message, from 1.
@@ -83,7 +83,7 @@ pub struct Traffic {
 impl Default for Traffic {
     /// A closed loop of procedures without a network between clients and workers.
     fn default() -> Self {
-        Self { mode: Mode::Procedure, rtt_ns: 0, batch: 1, arrivals: Arrivals::Closed, is_paced: false }
+        Self { mode: ClientMode::Procedure, rtt_ns: 0, batch: 1, arrivals: Arrivals::Closed, is_paced: false }
     }
 }
 
@@ -101,7 +101,7 @@ impl Traffic {
     /// Nanoseconds of the message that opens another transaction of a request, or another attempt; 0 for a procedure,
     /// which runs to its end at the worker.
     pub(super) fn opening_ns(&self) -> u64 {
-        if self.mode == Mode::Interactive { self.rtt_ns } else { 0 }
+        if self.mode == ClientMode::Interactive { self.rtt_ns } else { 0 }
     }
 }
 

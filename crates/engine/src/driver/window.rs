@@ -45,7 +45,7 @@ pub(super) struct Window {
     calm: Cell<u32>,
     patience: Cell<u32>,
     /// Requests that wait until there is room.
-    line: fiber::Line,
+    line: fiber::FiberQueue,
     /// Clients that wait for something else than another's attempt.
     aside: Cell<u32>,
 }
@@ -78,7 +78,7 @@ impl Window {
         let clients = job.clients.div_ceil(job.workers) as u32;
         let [inside, running, ended, blocked, aborted, calm, aside] = [0; 7].map(Cell::new);
         let [looked_at, stalled] = [clock::ticks(), waiter::stalled_ticks()].map(Cell::new);
-        let ([limit, patience], line) = ([clients, 1].map(Cell::new), fiber::Line::default());
+        let ([limit, patience], line) = ([clients, 1].map(Cell::new), fiber::FiberQueue::default());
         let is_regulated = job.is_regulated && clients > 1;
         Self {
             clients,

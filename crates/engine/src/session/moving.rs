@@ -3,7 +3,7 @@
 //! The attempt enters the new key at once, as an insert does, and leaves the old entry alone. The fate of the two
 //! entries is decided when the attempt ends: see [`Moves`](crate::moves::Moves).
 
-use storage::{AnyKey, Home, Placed, RowRef, TableStore, Which};
+use storage::{AnyKey, Home, Insertion, RowRef, TableStore, Which};
 
 use super::touches::spot;
 use super::{Attempt, Place, Session, installs, leave_over, with_width};
@@ -108,13 +108,13 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         self.session.moves.get_mut(nth).to = to;
         let index = row.table().index(which);
         match with_width!(to, |key| self.enter(index, key, row))? {
-            Placed::Added => self.session.moves.get_mut(nth).entered.push(to),
+            Insertion::Added => self.session.moves.get_mut(nth).entered.push(to),
             // Entries of other attempts, or left behind by them, stay while this attempt is in flight.
-            Placed::Exists(found) if found.is(row) => {
+            Insertion::Exists(found) if found.is(row) => {
                 self.session.db.scheme().reusing(&mut self.session.txn);
             }
             // The entry of a row that is on its way out of the indexes.
-            Placed::Exists(_) => return Err(Abort::WriteConflict),
+            Insertion::Exists(_) => return Err(Abort::WriteConflict),
         }
         Ok(())
     }

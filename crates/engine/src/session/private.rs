@@ -8,7 +8,7 @@
 
 use core::ops::{Bound, ControlFlow, Range};
 
-use storage::{AnyKey, IndexedKey, NewRow, Placed, RowRef, Slot, TableId, Which};
+use storage::{AnyKey, IndexedKey, Insertion, NewRow, RowRef, Slot, TableId, Which};
 
 use super::with_width;
 use super::words::Scan;
@@ -39,7 +39,7 @@ impl<'db, S: Scheme> Change<'db, S> {
         let index = self.row.table().index(self.place.which);
         if self.adds {
             let Ok(placed) = with_width!(self.place.key, |key| index.insert(key, self.row, &mut Unwatched));
-            assert!(matches!(placed, Placed::Added), "one commit inserts a key that was missing");
+            assert!(matches!(placed, Insertion::Added), "one commit inserts a key that was missing");
         } else {
             let is_out = index.remove(self.place.key, self.row, |_| true);
             assert!(is_out, "one commit removes a key that was there");

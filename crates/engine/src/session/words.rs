@@ -4,8 +4,8 @@
 use core::ops::{Bound, ControlFlow, Range};
 
 use storage::{
-    Home, IndexRef, IndexedKey, LeafRef, Lookup, OrderedKey, Placed, RecordRef, RowRef, TableId, TableStore,
-    Tables, Walker, Watcher, Which, accumulate,
+    Home, IndexRef, IndexedKey, Insertion, LeafRef, Lookup, OrderedKey, RecordRef, RowRef, TableId,
+    TableStore, Tables, Walker, Watcher, Which, accumulate,
 };
 use sync::plant::is_planted;
 
@@ -408,7 +408,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         index: IndexRef<'db, S>,
         key: K,
         row: RowRef<'db, S>,
-    ) -> Result<Placed<'db, S>, Abort> {
+    ) -> Result<Insertion<'db, S>, Abort> {
         self.session.meter.switch(Phase::Index);
         self.enter_found(index, key, row)
     }
@@ -420,7 +420,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         index: IndexRef<'db, S>,
         key: K,
         row: RowRef<'db, S>,
-    ) -> Result<Placed<'db, S>, Abort> {
+    ) -> Result<Insertion<'db, S>, Abort> {
         let session = &mut *self.session;
         let mut watch = Watch { scheme: session.db.scheme(), txn: &mut session.txn, row };
         let placed = index.insert(key, row, &mut watch);
@@ -446,12 +446,12 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             return Ok((row, true));
         }
         match self.enter_found(store.index(Which::Primary), key, row) {
-            Ok(Placed::Added) => {
+            Ok(Insertion::Added) => {
                 let primary = Some(key.any());
                 self.session.added.push(Unlink { row, primary, secondary: [None; 2] });
                 Ok((row, true))
             }
-            Ok(Placed::Exists(row)) => {
+            Ok(Insertion::Exists(row)) => {
                 self.session.db.scheme().slot(&mut self.session.txn).discard_row(new);
                 Ok((row, false))
             }
@@ -660,7 +660,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O,
             return attempt.enter_privately(which, key, row);
         }
         match attempt.enter(row.table().index(which), key, row)? {
-            Placed::Added => {
+            Insertion::Added => {
                 if let (Some(unlink), Which::Secondary { position, .. }) =
                     (attempt.session.added.of(row), which)
                 {
@@ -669,7 +669,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O,
                 Ok(())
             }
             // The entry of a row that is on its way out of the indexes.
-            Placed::Exists(_) => Err(Abort::WriteConflict),
+            Insertion::Exists(_) => Err(Abort::WriteConflict),
         }
     }
 

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use results::{Choice, Machine, Run};
 use stats::{CompareError, Paired, Verdict, holm, log_deviation, pairs_to_decide, values_to_decide};
 
-pub use gate::Fault;
+pub use gate::GateFault;
 pub use side::{Side, results};
 
 use crate::speed::{self, Basis, Judged, Speed};
@@ -75,7 +75,7 @@ pub struct Question {
 #[derive(Debug)]
 pub struct Compared {
     /// The cells of either set.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<ComparedCell>,
     /// The facts in which the machines differ, with both values.
     pub machines: Vec<(String, String, String)>,
     /// The number of runs that both sets have, identical to the last digit.
@@ -86,7 +86,7 @@ pub struct Compared {
 
 /// A cell that at least one set has.
 #[derive(Debug)]
-pub struct Cell {
+pub struct ComparedCell {
     /// The name of the cell: its workload, its scheme, and the choices in which it differs from the other cells.
     pub label: String,
     /// The runs of the first and the second set.
@@ -94,14 +94,14 @@ pub struct Cell {
     /// The comparison of the second set with the first.
     pub outcome: CellOutcome,
     /// The reasons why a gate fails at this cell.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<GateFault>,
 }
 
 /// The comparison of one cell.
 #[derive(Debug)]
 pub enum CellOutcome {
     /// Both sides have results.
-    Compared(Box<Ratio>),
+    Compared(Box<CellRatio>),
     /// A side has runs but no result, or nothing was committed on either side.
     Failed,
     /// A side has no run.
@@ -110,7 +110,7 @@ pub enum CellOutcome {
 
 /// The ratio of the second side of a cell to the first, with its verdict.
 #[derive(Debug)]
-pub struct Ratio {
+pub struct CellRatio {
     /// The number of pairs of the same seed and round; `None` if the sides were not compared in pairs.
     pub pairs: Option<usize>,
     /// The probability of so clear a difference by chance in any of the cells, by Holm's adjustment.
@@ -172,7 +172,7 @@ pub fn compare(
     let mut compared = Vec::new();
     for (key, label) in keys.iter().zip(labels(catalogue, &keys)) {
         let sides = [&mut a, &mut b].map(|cells| cells.remove(key).unwrap_or_default());
-        let cell = Cell::new(label.clone(), sides, question.margin);
+        let cell = ComparedCell::new(label.clone(), sides, question.margin);
         compared.push(cell.map_err(|error| Refusal(format!("{label}: {error}")))?);
     }
     adjust(&mut compared);
@@ -193,13 +193,13 @@ fn same_runs(first: &[Run], second: &[Run]) -> usize {
 }
 
 /// Adjusts the p-values for the number of compared cells.
-fn adjust(cells: &mut [Cell]) {
-    let mut ratios: Vec<&mut Ratio> = cells.iter_mut().filter_map(Cell::ratio_mut).collect();
+fn adjust(cells: &mut [ComparedCell]) {
+    let mut ratios: Vec<&mut CellRatio> = cells.iter_mut().filter_map(ComparedCell::ratio_mut).collect();
     let p_values: Vec<f64> = ratios.iter().map(|ratio| ratio.judged.comparison.p_value).collect();
     ratios.iter_mut().zip(holm(&p_values)).for_each(|(ratio, p)| ratio.p_adjusted = p);
 }
 
-impl Cell {
+impl ComparedCell {
     fn new(label: String, sides: [Side; 2], margin: f64) -> Result<Self, CompareError> {
         let [a, b] = &sides;
         let has_commits = |side: &Side| side.silent < side.results();
@@ -208,38 +208,38 @@ impl Cell {
         } else if a.results() == 0 || b.results() == 0 || !(has_commits(a) || has_commits(b)) {
             CellOutcome::Failed
         } else {
-            CellOutcome::Compared(Box::new(Ratio::new(a, b, margin)?))
+            CellOutcome::Compared(Box::new(CellRatio::new(a, b, margin)?))
         };
         let mut cell = Self { label, sides, outcome, faults: Vec::new() };
-        cell.faults = Fault::ALL.into_iter().filter(|fault| cell.has(*fault)).collect();
+        cell.faults = GateFault::ALL.into_iter().filter(|fault| cell.has(*fault)).collect();
         Ok(cell)
     }
 
     /// Returns the comparison of the second side with the first; `None` unless both sides have results.
-    pub fn ratio(&self) -> Option<&Ratio> {
+    pub fn ratio(&self) -> Option<&CellRatio> {
         if let CellOutcome::Compared(ratio) = &self.outcome { Some(ratio) } else { None }
     }
 
-    fn ratio_mut(&mut self) -> Option<&mut Ratio> {
+    fn ratio_mut(&mut self) -> Option<&mut CellRatio> {
         if let CellOutcome::Compared(ratio) = &mut self.outcome { Some(ratio) } else { None }
     }
 
-    fn has(&self, fault: Fault) -> bool {
+    fn has(&self, fault: GateFault) -> bool {
         let [a, b] = &self.sides;
         let is_lost = matches!(self.outcome, CellOutcome::Lost);
         match fault {
-            Fault::Slower => self.ratio().is_some_and(|ratio| ratio.verdict == Verdict::Slower),
-            Fault::Undecided => self.ratio().is_some_and(|ratio| !ratio.is_decided()),
+            GateFault::Slower => self.ratio().is_some_and(|ratio| ratio.verdict == Verdict::Slower),
+            GateFault::Undecided => self.ratio().is_some_and(|ratio| !ratio.is_decided()),
             // A failed check on the first side only is no fault: the second side may have fixed the defect.
-            Fault::Failed => matches!(self.outcome, CellOutcome::Failed) || b.failed > 0,
-            Fault::Lost => is_lost,
-            Fault::Machines => !is_lost && a.machines != b.machines,
-            Fault::Builds => a.builds.len() > 1 || b.builds.len() > 1,
+            GateFault::Failed => matches!(self.outcome, CellOutcome::Failed) || b.failed > 0,
+            GateFault::Lost => is_lost,
+            GateFault::Machines => !is_lost && a.machines != b.machines,
+            GateFault::Builds => a.builds.len() > 1 || b.builds.len() > 1,
         }
     }
 }
 
-impl Ratio {
+impl CellRatio {
     fn new(a: &Side, b: &Side, margin: f64) -> Result<Self, CompareError> {
         let pairs: Vec<(Speed, Speed)> =
             b.results.iter().filter_map(|(nth, b)| Some((*b, *a.results.get(nth)?))).collect();
@@ -492,9 +492,9 @@ mod tests {
     /// Asserts that a gate fails because of this fault alone, that the text reports it, and that only the names of the
     /// fault and of the cell allow it.
     #[track_caller]
-    fn assert_fails_by(first: &[Value], second: &[Value], fault: Fault, says: &str) {
+    fn assert_fails_by(first: &[Value], second: &[Value], fault: GateFault, says: &str) {
         let plain = compared(first, second);
-        let faults: Vec<Fault> = plain.cells.iter().flat_map(|cell| cell.faults.clone()).collect();
+        let faults: Vec<GateFault> = plain.cells.iter().flat_map(|cell| cell.faults.clone()).collect();
         assert_eq!(faults, [fault], "{}", plain.text(true));
         let text = plain.text(true);
         assert!(plain.fails() && text.contains(says) && text.contains("gate: FAILS: 1 "), "`{says}`: {text}");
@@ -503,7 +503,7 @@ mod tests {
         let allowing = |allow: &str| Question { allow: vec![allow.to_owned()], ..question(&[]) };
         let fails = |allow: &str| compare(first, second, &allowing(allow)).expect("allowed").fails();
         assert!(!fails(&label), "{label}");
-        for other in &Fault::ALL[1..] {
+        for other in &GateFault::ALL[1..] {
             assert_eq!(fails(other.name()), *other != fault, "{}", other.name());
         }
     }
@@ -518,7 +518,7 @@ mod tests {
                 .cells
                 .iter()
                 .find(|cell| cell.label.ends_with(theta))
-                .and_then(Cell::ratio)
+                .and_then(ComparedCell::ratio)
                 .expect("a ratio")
         };
         assert_eq!((of("0.5").verdict, of("0.9").verdict), (Verdict::Same, Verdict::Slower));
@@ -565,9 +565,9 @@ mod tests {
     fn what_does_not_decide_fails_a_gate_and_says_what_would() {
         let single =
             "UNDECIDED: ycsb silo: a single pair, which has no spread, decides nothing: 5 repetitions";
-        assert_fails_by(&rounds(1, 1.0), &rounds(1, 1.0), Fault::Undecided, single);
+        assert_fails_by(&rounds(1, 1.0), &rounds(1, 1.0), GateFault::Undecided, single);
         let few = "4 pairs do not decide: about 5 repetitions would";
-        assert_fails_by(&rounds(4, 1.0), &rounds(4, 1.0), Fault::Undecided, few);
+        assert_fails_by(&rounds(4, 1.0), &rounds(4, 1.0), GateFault::Undecided, few);
         let swing = |runs, by: f64| {
             changed(runs, |nth, run| {
                 let factor = if nth % 2 == 0 { by } else { 1.0 / by };
@@ -576,11 +576,11 @@ mod tests {
             })
         };
         let noisy = swing(rounds(6, 1.0), 1.1);
-        assert_fails_by(&rounds(6, 1.0), &noisy, Fault::Undecided, "6 pairs do not decide: about ");
+        assert_fails_by(&rounds(6, 1.0), &noisy, GateFault::Undecided, "6 pairs do not decide: about ");
         let needs = compared(&rounds(6, 1.0), &noisy).cells[0].ratio().and_then(|ratio| ratio.needs);
         assert!(matches!(needs, Some(Needs::About(7..60))), "{needs:?}");
         let far = swing(rounds(6, 0.955), 2.0);
-        assert_fails_by(&rounds(6, 1.0), &far, Fault::Undecided, "more than 200 repetitions");
+        assert_fails_by(&rounds(6, 1.0), &far, GateFault::Undecided, "more than 200 repetitions");
     }
 
     #[test]
@@ -606,10 +606,10 @@ mod tests {
         };
         let (good, none) = (rounds(6, 1.0), failing(rounds(6, 1.0), |_| true));
         let all = "CHECK FAILED: ycsb silo: second: 6 of 6 runs failed their check";
-        assert_fails_by(&good, &none, Fault::Failed, all);
-        assert_fails_by(&none, &good, Fault::Failed, "FAILED: ycsb silo: the first side has no result");
+        assert_fails_by(&good, &none, GateFault::Failed, all);
+        assert_fails_by(&none, &good, GateFault::Failed, "FAILED: ycsb silo: the first side has no result");
         let one = failing(rounds(6, 1.0), |nth| nth == 3);
-        assert_fails_by(&good, &one, Fault::Failed, "second: 1 of 6 runs failed their check");
+        assert_fails_by(&good, &one, GateFault::Failed, "second: 1 of 6 runs failed their check");
         // Failures of the first side are reported, but do not fail the gate: the second side may have fixed the defect.
         let mended = compared(&one, &good);
         assert!(
@@ -625,15 +625,15 @@ mod tests {
         let good = rounds(6, 1.0);
         let ended = changed(rounds(6, 1.0), |nth, run| run["interrupted"] = (nth > 0).into());
         let says = "LEFT OUT: ycsb silo: second: 5 of 6 runs were ended early";
-        assert_fails_by(&good, &ended, Fault::Undecided, says);
+        assert_fails_by(&good, &ended, GateFault::Undecided, says);
         let all = changed(rounds(6, 1.0), |_, run| run["interrupted"] = true.into());
-        assert_fails_by(&good, &all, Fault::Failed, "the second side has no result");
+        assert_fails_by(&good, &all, GateFault::Failed, "the second side has no result");
         let silent = changed(rounds(6, 1.0), |_, run| run["throughput_txn_s"] = 0.0.into());
-        assert_fails_by(&silent, &silent, Fault::Failed, "nothing was committed on either side");
+        assert_fails_by(&silent, &silent, GateFault::Failed, "nothing was committed on either side");
         assert_fails_by(
             &good,
             &silent,
-            Fault::Slower,
+            GateFault::Slower,
             "NOTHING COMMITTED: ycsb silo: second: in 6 of 6 runs",
         );
     }
@@ -642,17 +642,17 @@ mod tests {
     fn cells_that_one_side_lacks_fail_a_gate() {
         let both = [series("silo", 0.5, 1.0), series("mvto", 0.5, 1.0)].concat();
         let one = series("silo", 0.5, 1.0);
-        assert_fails_by(&both, &one, Fault::Lost, "LOST: ycsb mvto: only the first side has runs of it");
-        assert_fails_by(&one, &both, Fault::Lost, "LOST: ycsb mvto: only the second side has runs of it");
+        assert_fails_by(&both, &one, GateFault::Lost, "LOST: ycsb mvto: only the first side has runs of it");
+        assert_fails_by(&one, &both, GateFault::Lost, "LOST: ycsb mvto: only the second side has runs of it");
     }
 
     #[test]
     fn other_machines_and_mixed_builds_fail_a_gate() {
         let first = rounds(6, 1.0);
         let elsewhere = changed(rounds(6, 1.0), |_, run| run["machine"]["cores"] = 8.into());
-        assert_fails_by(&first, &elsewhere, Fault::Machines, "MACHINES DIFFER: cores is 2 and 8");
+        assert_fails_by(&first, &elsewhere, GateFault::Machines, "MACHINES DIFFER: cores is 2 and 8");
         let mixed = changed(rounds(6, 1.0), |nth, run| run["build"] = format!("b{}", nth % 2).into());
-        assert_fails_by(&first, &mixed, Fault::Builds, "second: its runs are of b0 and b1");
+        assert_fails_by(&first, &mixed, GateFault::Builds, "second: its runs are of b0 and b1");
     }
 
     #[test]
@@ -675,9 +675,14 @@ mod tests {
             cell["ratio"].as_f64() > Some(1.0) && cell["ratio_wall_time"].as_f64() < Some(0.53),
             "{cell}"
         );
-        assert_fails_by(&rounds(6, 1.0), &beside(0.1), Fault::Slower, "6 of 12 runs were starved");
+        assert_fails_by(&rounds(6, 1.0), &beside(0.1), GateFault::Slower, "6 of 12 runs were starved");
         // The speed of the first side on a quiet machine is unknown, and repetitions do not show it.
-        assert_fails_by(&beside(0.52), &rounds(6, 1.0), Fault::Undecided, "no number of repetitions would");
+        assert_fails_by(
+            &beside(0.52),
+            &rounds(6, 1.0),
+            GateFault::Undecided,
+            "no number of repetitions would",
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use results::ComparisonVerdict;
 use stats::Verdict;
 
-use super::{Cell, CellOutcome, Compared, Fault, Needs, Ratio, Side};
+use super::{CellOutcome, CellRatio, Compared, ComparedCell, GateFault, Needs, Side};
 use crate::speed::Basis;
 use crate::sweep::{CONFIDENCE, verdict_name};
 use crate::text::{Lines, Table, percent, plural};
@@ -23,8 +23,9 @@ impl Compared {
                 lines.add(note);
             }
         }
-        let is_by_processor =
-            |cell: &Cell| cell.ratio().is_some_and(|ratio| ratio.judged.basis == Basis::ProcessorTime);
+        let is_by_processor = |cell: &ComparedCell| {
+            cell.ratio().is_some_and(|ratio| ratio.judged.basis == Basis::ProcessorTime)
+        };
         if self.cells.iter().any(is_by_processor) {
             lines.add(format!(
                 "STARVED: in {} of {} the workers got less than 95% of the processor time that they asked for. Ratios \
@@ -66,7 +67,7 @@ impl Compared {
         for cell in &self.cells {
             let [a, b] = &cell.sides;
             let ratio = cell.ratio();
-            let of = |text: &dyn Fn(&Ratio) -> String| ratio.map_or_else(|| "-".to_owned(), text);
+            let of = |text: &dyn Fn(&CellRatio) -> String| ratio.map_or_else(|| "-".to_owned(), text);
             let mut row = vec![cell.label.clone(), cell.results()];
             row.push(of(&|ratio| format!("{:.3}", ratio.judged.comparison.ratio)));
             row.push(of(&|ratio| {
@@ -114,12 +115,12 @@ impl Compared {
 
     fn gate(&self) -> String {
         let named = |is_allowed: bool| {
-            let of = |fault: Fault| {
+            let of = |fault: GateFault| {
                 let labels = self.labels_of(fault, is_allowed);
                 (!labels.is_empty())
                     .then(|| format!("{} {} ({})", labels.len(), fault.name(), labels.join("; ")))
             };
-            Fault::ALL.into_iter().filter_map(of).collect::<Vec<String>>().join(", ")
+            GateFault::ALL.into_iter().filter_map(of).collect::<Vec<String>>().join(", ")
         };
         let (failing, allowed) = (named(false), named(true));
         let line = if failing.is_empty() {
@@ -138,11 +139,11 @@ impl Compared {
     /// Returns the comparison of all cells together as a result.
     pub fn all(&self) -> ComparisonVerdict {
         let faults = |is_allowed: bool| {
-            let of = |fault: Fault| {
+            let of = |fault: GateFault| {
                 let labels = self.labels_of(fault, is_allowed).into_iter().map(str::to_owned);
                 (fault.name().to_owned(), labels.collect())
             };
-            Fault::ALL.into_iter().map(of).collect()
+            GateFault::ALL.into_iter().map(of).collect()
         };
         ComparisonVerdict {
             cells: self.cells.len() as u64,
@@ -158,7 +159,7 @@ impl Compared {
     }
 }
 
-impl Cell {
+impl ComparedCell {
     /// Returns the verdict's name in results.
     fn verdict(&self) -> &'static str {
         match &self.outcome {
@@ -253,7 +254,7 @@ impl Cell {
     }
 }
 
-impl Ratio {
+impl CellRatio {
     fn notes(&self, label: &str, margin: f64) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(needs) = self.needs {
@@ -287,7 +288,7 @@ impl Ratio {
     }
 }
 
-impl Ratio {
+impl CellRatio {
     /// Returns a remark with the margin at which the present results decide; empty if this margin is too large to be
     /// useful.
     fn decided_margin(&self) -> String {

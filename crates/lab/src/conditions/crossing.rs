@@ -5,7 +5,7 @@
 //! is, by any margin.
 
 use results::Crossing;
-use stats::{Bisect, Interval, Next as Step, Side};
+use stats::{Bisect, Interval, Next as Step, RatioSide};
 
 use super::explore::Next;
 use super::study::{Role, Sample};
@@ -68,7 +68,7 @@ pub(super) fn text(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> Opti
     let findings = bisect(space, samples)?.findings();
     let axis = &space.axes()[0];
     let at = |value: f64| axis.text(value);
-    let name = |side: Side| if side == Side::Above { a } else { b };
+    let name = |side: RatioSide| if side == RatioSide::Above { a } else { b };
     let Some(first) = findings.first else {
         if clear(space, samples) == Clear::TooFew {
             return Some(format!(
@@ -109,7 +109,7 @@ pub(super) fn results(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> O
     let crossings = bisect(space, samples)?.findings().crossings.into_iter().map(|crossing| Crossing {
         low: crossing.low,
         high: crossing.high,
-        ahead_from_high: if crossing.to == Side::Above { a } else { b }.to_owned(),
+        ahead_from_high: if crossing.to == RatioSide::Above { a } else { b }.to_owned(),
         unclear: crossing.unclear,
     });
     Some(crossings.collect())

@@ -11,7 +11,7 @@ use super::investigate::{CONFIDENCE, Findings};
 use super::pairs::{Pairs, Stop};
 use super::points::{Candidate, Fresh};
 use super::study::{Role, Sample, Study};
-use crate::sweep::Run;
+use crate::sweep::Runner;
 
 /// Shares of the budget after which each part of a test ends.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ impl Study {
 /// Measures random points that were not measured before, and notes the predictions of the map for them. There are three
 /// parts: points of the whole space; if a claim covers few of these, further points that it covers; and as many of all
 /// these points as there is time for, under the other policy of retry and on the same requests.
-pub(super) fn test<R: Run>(
+pub(super) fn test<R: Runner>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
     map: &Map,
@@ -82,7 +82,7 @@ pub(super) fn test<R: Run>(
 }
 
 /// Makes the first two parts of a [`test`], and notes their points for the third part.
-fn at_fresh_points<R: Run>(
+fn at_fresh_points<R: Runner>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
     (map, until): (&Map, Until),
@@ -126,7 +126,7 @@ fn repetition(seed: u64, nth: u64) -> u64 {
     FRESH + seed.wrapping_mul(PAIRS) + nth
 }
 
-fn measure<R: Run>(
+fn measure<R: Runner>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
     (point, seed): (&[f64], u64),

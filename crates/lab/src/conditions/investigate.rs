@@ -16,7 +16,7 @@ use super::study::{Role, Sample, Study};
 use super::why::{self, Site};
 use crate::reproduce::Trust;
 use crate::speed::{self, Speed};
-use crate::sweep::{Run, Store, digest};
+use crate::sweep::{ResultStore, Runner, digest};
 use crate::{Machine, Refusal, Starvation, StarvedType};
 
 /// The confidence of all claims of a study together.
@@ -56,7 +56,7 @@ pub struct Findings {
 ///
 /// # Errors
 /// Errors of the runs and of the store. The runs made before the error are kept.
-pub fn investigate(study: &Study, store: &Store, run: impl Run) -> Result<Findings, Refusal> {
+pub fn investigate(study: &Study, store: &ResultStore, run: impl Runner) -> Result<Findings, Refusal> {
     let mut findings = Findings::default();
     let mut pairs = Pairs::new(study, store, run);
     let ended = course(study, store, &mut pairs, &mut findings);
@@ -69,9 +69,9 @@ pub fn investigate(study: &Study, store: &Store, run: impl Run) -> Result<Findin
     Ok(findings)
 }
 
-fn course<R: Run>(
+fn course<R: Runner>(
     study: &Study,
-    store: &Store,
+    store: &ResultStore,
     pairs: &mut Pairs<'_, R>,
     findings: &mut Findings,
 ) -> Result<(), Stop> {
@@ -102,7 +102,7 @@ fn course<R: Run>(
 /// Measures until there is no time left, or nothing new to measure. In a space of few points, some are left for the
 /// test. If these would be too few for a test, all points are measured, each until it has enough pairs to show which
 /// scheme is ahead.
-fn explore<R: Run>(
+fn explore<R: Runner>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
     few: Option<&[Candidate]>,
@@ -177,7 +177,7 @@ fn next_of_few(few: &[Candidate], samples: &[Sample]) -> Option<Next> {
 
 /// Returns the claims of the map, each with its test at the held-out points. There are no claims if neither scheme is
 /// clearly ahead anywhere.
-fn conclude(study: &Study, map: &Map, findings: &Findings, store: &Store) -> Vec<Claim> {
+fn conclude(study: &Study, map: &Map, findings: &Findings, store: &ResultStore) -> Vec<Claim> {
     if findings.clear(study) == Clear::Nowhere {
         return Vec::new();
     }
@@ -422,7 +422,7 @@ mod tests {
     #[test]
     fn planted_conditions_are_found_tested_explained_and_tested_again() {
         let path = folder("planted");
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let study = study(&["ycsb.theta=0..0.9", "ycsb.read_pct=0..100"]);
         let findings =
             investigate(&study, &store, |unit: &Unit, _: &str| Ok(Some(result(unit)))).expect("made");
@@ -482,7 +482,7 @@ mod tests {
     #[test]
     fn a_study_that_was_stopped_goes_on_without_measuring_again() {
         let path = folder("stopped");
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let study = study(&["ycsb.theta=0..0.9", "ycsb.read_pct=0..100"]);
         let mut made = 0;
         let mut limited = |limit: usize| {
@@ -513,7 +513,7 @@ mod tests {
     #[test]
     fn schemes_that_are_alike_give_no_claim_and_a_failed_check_ends_it() {
         let path = folder("alike");
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let alike = Question { points: Some(20), ..question(&["ycsb.theta=0..0.9"]) };
         let alike = Study::new(catalogue(), alike, "a build").expect("possible");
         let same = |_: &Unit| given(json!({ "throughput_txn_s": 100.0, "measured_s": 1.0 }));
@@ -532,7 +532,7 @@ mod tests {
     #[test]
     fn without_time_nothing_is_claimed() {
         let path = folder("hurried");
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let hurried = Question { budget_minutes: 1e-6, ..question(&["ycsb.theta=0..0.9"]) };
         let study = Study::new(catalogue(), hurried, "a build").expect("possible");
         let refusal =
@@ -556,7 +556,7 @@ mod tests {
     #[test]
     fn a_scheme_beside_a_busy_neighbour_is_not_behind() {
         let path = folder("neighbour");
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let study = Study::new(catalogue(), question(&["workers=1|2"]), "a build").expect("possible");
         let run = |unit: &Unit, _: &str| {
             let mut run = planted(unit, if unit.scheme == "silo" { 400.0 } else { 1_000.0 });
@@ -579,7 +579,7 @@ mod tests {
     /// Returns the answer to a question on an imagined machine, on which silo is faster by the factor `ahead` of a run.
     fn answer(name: &str, question: Question, ahead: impl Fn(&Unit) -> f64) -> (Study, Findings) {
         let path = folder(name);
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let study = Study::new(catalogue(), question, "a build").expect("possible");
         let run = |unit: &Unit, _: &str| {
             let ahead = if unit.scheme == "silo" { ahead(unit) } else { 1.0 };
@@ -679,7 +679,7 @@ mod tests {
     #[test]
     fn trust_is_lower_where_runs_or_types_are_starved() {
         let path = folder("starved");
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let asked = Question {
             points: Some(10),
             held_out: 12,
@@ -725,7 +725,7 @@ mod tests {
     #[test]
     fn a_claim_about_a_space_without_a_point_left_cannot_be_tested_again() {
         let path = folder("exhausted");
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let study = study(&["workers=1..2", "clients=2..9"]);
         let run = |unit: &Unit, _: &str| {
             Ok(Some(planted(unit, if unit.scheme == "silo" { 1_500.0 } else { 1_000.0 })))
@@ -739,7 +739,7 @@ mod tests {
         assert!(told.contains("every point of the space was measured before"), "{told}");
         // In another store, nothing was measured yet.
         let elsewhere = folder("elsewhere");
-        let other = Store::open(&elsewhere).expect("writable");
+        let other = ResultStore::open(&elsewhere).expect("writable");
         let rechecked = recheck(claim, &again, &other, run).expect("made");
         assert_eq!(rechecked.held_out.map(|held_out| held_out.points), Some(12));
         std::fs::remove_dir_all(path).expect("its own directory");

@@ -6,7 +6,7 @@ use sync::clock;
 use super::study::Study;
 use crate::Refusal;
 use crate::speed::Speed;
-use crate::sweep::{Bench, Run, Store, Unit, nothing_measured};
+use crate::sweep::{Bench, ResultStore, Runner, Unit, nothing_measured};
 use crate::text::duration_s;
 
 /// Seconds that a run takes in addition to its warm-up and measured time: starting, and ending.
@@ -54,8 +54,8 @@ pub(super) struct Pairs<'s, R> {
     made_s: f64,
 }
 
-impl<'s, R: Run> Pairs<'s, R> {
-    pub(super) fn new(study: &'s Study, store: &'s Store, run: R) -> Self {
+impl<'s, R: Runner> Pairs<'s, R> {
+    pub(super) fn new(study: &'s Study, store: &'s ResultStore, run: R) -> Self {
         // No run is repeated because of starvation: a starved pair is starved on both sides, and another pair says more
         // than a repetition of the same pair.
         let bench = Bench::new(store, &study.ground.build, &study.ground.axes, 1, run);
@@ -83,7 +83,7 @@ impl<'s, R: Run> Pairs<'s, R> {
     }
 
     /// Returns the store of the results.
-    pub(super) fn store(&self) -> &'s Store {
+    pub(super) fn store(&self) -> &'s ResultStore {
         self.bench.store()
     }
 

@@ -10,7 +10,7 @@ use results::{Choices, Features};
 use stdx::Rng;
 
 use super::study::{Sample, Study};
-use crate::sweep::Store;
+use crate::sweep::ResultStore;
 use crate::{Plan, Refusal};
 
 /// The maximum number of points of a space of few points, whose points are counted.
@@ -70,7 +70,7 @@ fn of_run(run: &Choices) -> String {
 
 /// A source of points to test a claim at. It returns no point twice, and no point that was measured before.
 pub(super) struct Fresh<'s> {
-    store: &'s Store,
+    store: &'s ResultStore,
     /// The first repetition number of this study's test, by which its own runs are recognized. Points that this test
     /// measured itself, before it was stopped, are allowed.
     own: u64,
@@ -92,7 +92,7 @@ impl<'s> Fresh<'s> {
     /// Results that cannot be read.
     pub(super) fn new(
         study: &Study,
-        store: &'s Store,
+        store: &'s ResultStore,
         samples: &[Sample],
         own: u64,
     ) -> Result<Self, Refusal> {
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_point_is_drawn_once_and_not_where_something_was_measured() {
         let path = std::env::temp_dir().join(format!("contend-points-{}", std::process::id()));
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let study = study(&["workers=1..2", "retry=same|drop"]);
         let put = |scheme: &'static str, point: &[f64], repetition: u64| {
             let unit = study.ground.unit(scheme, point, repetition).expect("possible");

@@ -8,7 +8,7 @@ use super::held_out::{OF_TEST, fare_under_both, name_of, test, verdict};
 use super::investigate::Findings;
 use super::pairs::{Pairs, Stop};
 use super::study::Study;
-use crate::sweep::{Run, Store};
+use crate::sweep::{ResultStore, Runner};
 use crate::{Refusal, Starvation};
 
 /// The result of testing a claim again.
@@ -45,7 +45,12 @@ impl Rechecked {
 ///
 /// # Errors
 /// Errors of the runs and of the store.
-pub fn recheck(claim: &Claim, study: &Study, store: &Store, run: impl Run) -> Result<Rechecked, Refusal> {
+pub fn recheck(
+    claim: &Claim,
+    study: &Study,
+    store: &ResultStore,
+    run: impl Runner,
+) -> Result<Rechecked, Refusal> {
     let mut findings = Findings::default();
     let mut pairs = Pairs::new(study, store, run);
     let map = Map::of_claim(claim.winner, &claim.predicate);

@@ -23,7 +23,7 @@ use super::investigate::CONFIDENCE;
 use super::pairs::{Pairs, Stop};
 use super::study::Study;
 use crate::speed::{self, Speed};
-use crate::sweep::Run;
+use crate::sweep::Runner;
 use crate::text::percent;
 use crate::{Catalogue, Plan, SettingOf};
 
@@ -111,7 +111,7 @@ struct Trial<'s> {
 }
 
 /// Returns for each site the reasons for its gap.
-pub(super) fn explain<R: Run>(
+pub(super) fn explain<R: Runner>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
     sites: &[Site],
@@ -131,7 +131,7 @@ pub(super) fn explain<R: Run>(
 }
 
 /// Measures the sites without a change and with each of the `chosen` changes, as often as there is time for.
-fn repeat<R: Run>(
+fn repeat<R: Runner>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
     sites: &[Site],

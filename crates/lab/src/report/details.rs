@@ -10,9 +10,9 @@ use stats::Spread;
 #[derive(Clone, Debug, Default)]
 pub struct Details {
     /// The latency from the request to its commit, retries included.
-    pub latency: Option<Latency>,
+    pub latency: Option<LatencyMedians>,
     /// The latency from the begin of execution, if it was measured separately.
-    pub service: Option<Latency>,
+    pub service: Option<LatencyMedians>,
     /// The mean shares of the sampled time, by phase.
     pub breakdown: Vec<(String, f64)>,
     /// Aborts by reason, as shares of the attempts of all runs together. User aborts are left out.
@@ -23,7 +23,7 @@ pub struct Details {
 
 /// Latencies in microseconds: medians over the repetitions.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Latency {
+pub struct LatencyMedians {
     /// The mean.
     pub mean: Option<f64>,
     /// Quantiles, by share: a share of all transactions, and the latency that this share did not exceed.
@@ -46,7 +46,7 @@ pub struct OfType {
     /// User aborts, as a share of the transactions that ended.
     pub rollback_rate: f64,
     /// The latencies of the type.
-    pub latency: Option<Latency>,
+    pub latency: Option<LatencyMedians>,
 }
 
 /// A figure of latencies, in microseconds.
@@ -62,8 +62,8 @@ impl Details {
         let results: Vec<&Run> = runs.iter().copied().filter(|run| run.throughput_txn_s.is_some()).collect();
         let counts: Vec<&Counts> = results.iter().map(|run| &run.counts).collect();
         Self {
-            latency: Latency::of_requests(&counts),
-            service: Latency::of(
+            latency: LatencyMedians::of_requests(&counts),
+            service: LatencyMedians::of(
                 &counts.iter().filter_map(|of| of.service_us.as_ref()).collect::<Vec<_>>(),
                 counts.iter().filter_map(|of| of.service_histogram.as_ref()),
             ),
@@ -74,7 +74,7 @@ impl Details {
     }
 }
 
-impl Latency {
+impl LatencyMedians {
     /// Returns the latencies from the request to its commit of runs, or of the types in runs.
     fn of_requests(counts: &[&Counts]) -> Option<Self> {
         Self::of(
@@ -175,7 +175,7 @@ fn of_type(name: &str, runs: &[(f64, &Counts)]) -> Option<OfType> {
         throughput_txn_s: Spread::of(rates).map_or(0.0, |spread| spread.median),
         abort_rate: share(aborts, commits),
         rollback_rate: share(rollbacks, commits),
-        latency: Latency::of_requests(&counts),
+        latency: LatencyMedians::of_requests(&counts),
     })
 }
 

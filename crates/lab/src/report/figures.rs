@@ -4,9 +4,9 @@ use plot::{
     Axis, Bar, Bars, Lines, Look, Panel, Point, Row, Rows, Scale, Series, Sheet, micros, percent, plain, si,
 };
 
-use super::details::{Details, Latency};
+use super::details::{Details, LatencyMedians};
 use super::grid::Grid;
-use super::study::{Measured, Study, place_of};
+use super::study::{PointMeasurements, Study, place_of};
 use super::{Plot, SVG_MARK, planes};
 use crate::sweep::{heads, row};
 use crate::text::{count, duration, ratio_interval};
@@ -137,7 +137,7 @@ impl Drawn<'_> {
         own.map(|(axis, value)| self.value_key(axis, value)).collect::<Vec<_>>().join(" ")
     }
 
-    pub(super) fn line_key(&self, line: &Measured) -> String {
+    pub(super) fn line_key(&self, line: &PointMeasurements) -> String {
         let key = self.scheme_key(&line.line.scheme) + " " + &self.point_key(&line.line.point, &[]);
         key.trim_end().to_owned()
     }
@@ -241,7 +241,7 @@ impl Drawn<'_> {
     fn ratio(&self) -> Option<Figure> {
         let first = &self.study.first;
         let others: Vec<&String> = self.study.schemes.iter().filter(|scheme| *scheme != first).collect();
-        let compared = |line: &Measured| {
+        let compared = |line: &PointMeasurements| {
             let comparison = line.line.against_first?;
             let interval = (comparison.interval.low, comparison.interval.high);
             Some((comparison.ratio, Some(interval), format!("{:.2} of {first}", comparison.ratio)))
@@ -340,7 +340,7 @@ impl Drawn<'_> {
     }
 
     fn rows(&self, x: &Axis, reference: Option<f64>, value: &Value<'_>) -> Vec<Panel> {
-        let row = |line: &Measured| {
+        let row = |line: &PointMeasurements| {
             let (value, interval, says) = value(line)?;
             let (label, key) = (line.line.scheme.clone(), self.line_key(line));
             Some(Row { look: look(self.study, &label), label, value, interval, says, key })
@@ -349,12 +349,19 @@ impl Drawn<'_> {
         vec![Rows { title: "", name: &x.label, x, reference, rows, width: 640.0, key: "" }.panel()]
     }
 
-    fn latency(&self, id: &str, title: &str, of: impl Fn(&Details) -> Option<&Latency>) -> Option<Figure> {
+    fn latency(
+        &self,
+        id: &str,
+        title: &str,
+        of: impl Fn(&Details) -> Option<&LatencyMedians>,
+    ) -> Option<Figure> {
         let all = || self.study.lines.iter().filter_map(|line| of(&line.details));
         let highs = all().flat_map(|latency| latency.points().iter().map(|(_, us)| *us));
         let y = Axis::numbers(title.to_lowercase(), Scale::log_over(highs.filter(|us| *us > 0.0)), micros);
-        let last =
-            all().flat_map(Latency::points).map(|(share, _)| nines(*share)).fold(nines(0.99), f64::max);
+        let last = all()
+            .flat_map(LatencyMedians::points)
+            .map(|(share, _)| nines(*share))
+            .fold(nines(0.99), f64::max);
         let labels = [
             (0.5, "50%"),
             (0.9, "90%"),
@@ -416,7 +423,7 @@ impl Drawn<'_> {
         })
     }
 
-    fn latencies(&self, title: &str, of: impl Fn(&Details) -> Option<&Latency>) -> Grid {
+    fn latencies(&self, title: &str, of: impl Fn(&Details) -> Option<&LatencyMedians>) -> Grid {
         let mut grid =
             Grid { caption: title.to_owned(), words: self.study.axes.len() + 1, ..Grid::default() };
         grid.head = self.names();
@@ -463,7 +470,7 @@ impl Drawn<'_> {
     }
 
     fn types(&self) -> Option<Figure> {
-        let rates = |line: &Measured| -> Vec<(String, f64)> {
+        let rates = |line: &PointMeasurements| -> Vec<(String, f64)> {
             line.details.types.iter().map(|of| (of.name.clone(), of.throughput_txn_s)).collect()
         };
         let of_lines: Vec<Vec<(String, f64)>> = self.study.lines.iter().map(rates).collect();
@@ -518,10 +525,10 @@ impl Drawn<'_> {
 type Told = (f64, Option<(f64, f64)>, String);
 
 /// A function that returns the value to plot for a line; `None` if the line has none.
-pub(super) type Value<'v> = dyn Fn(&Measured) -> Option<Told> + 'v;
+pub(super) type Value<'v> = dyn Fn(&PointMeasurements) -> Option<Told> + 'v;
 
 /// Returns the median throughput of a line, with its interval and its text.
-pub(super) fn throughput_of(line: &Measured) -> Option<Told> {
+pub(super) fn throughput_of(line: &PointMeasurements) -> Option<Told> {
     let median = line.line.median()?;
     let interval = line.line.interval.map(|interval| (interval.low, interval.high));
     Some((median, interval, format!("{} txn/s", count(median))))
@@ -570,7 +577,7 @@ impl BarFigure<'_> {
         self.drawn.panels_without(&[]).iter().map(panel).collect()
     }
 
-    fn bar(&self, at: usize, line: &Measured) -> Bar {
+    fn bar(&self, at: usize, line: &PointMeasurements) -> Bar {
         let scheme = &line.line.scheme;
         let values: Vec<f64> = self.parts.iter().map(|(name, _)| (self.value)(at, name)).collect();
         let says = self.parts.iter().zip(&values);

@@ -50,7 +50,8 @@ fn data(report: &Report) -> String {
     let study = |(number, study): (usize, &Study)| {
         let drawn = Drawn { number, study };
         let names = drawn.names();
-        let line = |line: &super::Measured| point_of(&study.workload, &names, &study.first, &line.line);
+        let line =
+            |line: &super::PointMeasurements| point_of(&study.workload, &names, &study.first, &line.line);
         let scheme = |name: &String| json!({ "key": drawn.scheme_key(name), "text": name });
         let value = |axis, value: &String| json!({ "key": drawn.value_key(axis, value), "text": value });
         let axes = study.axes.iter().enumerate();

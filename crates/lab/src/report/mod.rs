@@ -36,11 +36,11 @@ use figures::Figure;
 use material::Material;
 
 pub use csv::{MARK as CSV_MARK, lines as lines_csv, runs as runs_csv};
-pub use details::{Details, Latency, OfType};
+pub use details::{Details, LatencyMedians, OfType};
 pub use file::write;
 pub use html::{MARK as HTML_MARK, page};
 pub use results::{Claim, Conditions};
-pub use study::{Leader, Measured, Study};
+pub use study::{Leader, PointMeasurements, Study};
 pub use told::text;
 pub use varied::Varied;
 

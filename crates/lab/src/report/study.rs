@@ -12,7 +12,7 @@ use stats::{Comparison, Verdict};
 use super::details::Details;
 use super::material::Material;
 use super::varied::{Varied, chosen, has, varied};
-use crate::sweep::{Line, Recipe, compared, judged, speeds};
+use crate::sweep::{PointSummary, Recipe, compared, judged, speeds};
 use crate::text::count;
 use crate::{Catalogue, Starvation, StarvedType};
 
@@ -31,14 +31,14 @@ pub struct Study {
     pub build: Option<String>,
     /// The reasons why settings are off their standard values, by name.
     pub why: BTreeMap<String, String>,
-    /// The axes, in the order of the values in [`Line::point`].
+    /// The axes, in the order of the values in [`PointSummary::point`].
     pub axes: Vec<Varied>,
     /// The schemes, in the order in which they are shown.
     pub schemes: Vec<String>,
     /// The scheme that the others are compared with.
     pub first: String,
     /// A line for each scheme at each point, ordered by point.
-    pub lines: Vec<Measured>,
+    pub lines: Vec<PointMeasurements>,
     /// The leading scheme at each point.
     pub leaders: Vec<Leader>,
     /// The runs.
@@ -49,9 +49,9 @@ pub struct Study {
 
 /// The measurements of a scheme at a point.
 #[derive(Debug)]
-pub struct Measured {
+pub struct PointMeasurements {
     /// The throughput with its interval, and the comparison with the first scheme.
-    pub line: Line,
+    pub line: PointSummary,
     /// The number of runs, including those that are no results.
     pub runs: usize,
     /// The number of these runs whose check failed: they are no results.
@@ -208,7 +208,8 @@ impl Study {
             let Some(runs) = of(scheme) else { continue };
             let first = (*scheme != self.first).then_some(&of_first);
             let results = runs.iter().map(|(nth, run)| (*nth, (*run).clone())).collect();
-            lines.push(Measured::new(Line::new(point.clone(), scheme, results, first), runs));
+            lines
+                .push(PointMeasurements::new(PointSummary::new(point.clone(), scheme, results, first), runs));
         }
         self.leaders.extend(Leader::of(&lines));
         self.lines.extend(lines);
@@ -230,8 +231,9 @@ impl Study {
     /// Returns the warning for a scheme that is said to be ahead at these points: the types that it starves there. It
     /// begins with a comma, and is empty if the scheme starves none.
     pub(super) fn starving(&self, scheme: &str, points: &[&[String]]) -> String {
-        let is_meant =
-            |line: &&Measured| line.line.scheme == scheme && points.contains(&line.line.point.as_slice());
+        let is_meant = |line: &&PointMeasurements| {
+            line.line.scheme == scheme && points.contains(&line.line.point.as_slice())
+        };
         let mut sums: BTreeMap<&str, (u64, f64, usize)> = BTreeMap::new();
         for of in self.lines.iter().filter(is_meant).flat_map(|line| &line.starved_types) {
             let (commits, expected, at) = sums.entry(&of.name).or_default();
@@ -257,7 +259,7 @@ impl Study {
     }
 
     /// Returns the line of a scheme at a point.
-    pub(super) fn line(&self, point: &[String], scheme: &str) -> Option<&Measured> {
+    pub(super) fn line(&self, point: &[String], scheme: &str) -> Option<&PointMeasurements> {
         self.lines.iter().find(|line| line.line.point == point && line.line.scheme == scheme)
     }
 
@@ -278,8 +280,8 @@ impl Study {
     }
 }
 
-impl Measured {
-    fn new(line: Line, runs: &BTreeMap<u64, &Run>) -> Self {
+impl PointMeasurements {
+    fn new(line: PointSummary, runs: &BTreeMap<u64, &Run>) -> Self {
         let values: Vec<&Run> = runs.values().copied().collect();
         let count = |is: &dyn Fn(&Run) -> bool| values.iter().filter(|run| is(run)).count();
         Self {
@@ -295,17 +297,18 @@ impl Measured {
 
 impl Leader {
     /// Returns the leading scheme among the lines of a point; `None` with fewer than two results.
-    fn of(lines: &[Measured]) -> Option<Self> {
-        let measured: Vec<(f64, &Line)> =
+    fn of(lines: &[PointMeasurements]) -> Option<Self> {
+        let measured: Vec<(f64, &PointSummary)> =
             lines.iter().filter_map(|line| Some((line.line.median()?, &line.line))).collect();
         // Schemes are ranked by pairs of runs, because medians may come from better or worse times of the machine.
-        let beaten = |line: &Line| {
+        let beaten = |line: &PointSummary| {
             let others = measured.iter().filter(|(_, other)| other.scheme != line.scheme);
-            let ratio =
-                |other: &Line| compared(&line.speeds, &other.speeds).map_or(0.0, |of| of.comparison.ratio);
+            let ratio = |other: &PointSummary| {
+                compared(&line.speeds, &other.speeds).map_or(0.0, |of| of.comparison.ratio)
+            };
             others.filter(|(_, other)| ratio(other) > 1.0).count()
         };
-        let mut ranked: Vec<(usize, f64, &Line)> =
+        let mut ranked: Vec<(usize, f64, &PointSummary)> =
             measured.iter().map(|(median, line)| (beaten(line), *median, *line)).collect();
         ranked.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
         let [(_, _, first), (_, _, second), ..] = ranked[..] else { return None };

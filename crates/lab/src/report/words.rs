@@ -7,7 +7,7 @@ use stats::Verdict;
 
 use super::study::{Leader, Study};
 use crate::Starvation;
-use crate::sweep::{Line, MARGIN};
+use crate::sweep::{MARGIN, PointSummary};
 use crate::text::{percent, plural, ratio_interval};
 
 /// Returns the findings of a study as sentences.
@@ -120,13 +120,13 @@ fn of_leader(study: &Study, scheme: &str, points: usize, least: &Leader, most: &
 fn against_first(study: &Study, scheme: &str) -> Option<String> {
     let own =
         study.lines.iter().filter(|line| line.line.scheme == scheme && line.line.against_first.is_some());
-    let own: Vec<&Line> = own.map(|line| &line.line).collect();
+    let own: Vec<&PointSummary> = own.map(|line| &line.line).collect();
     let of = |verdict| own.iter().copied().filter(|line| line.verdict() == Some(verdict)).collect::<Vec<_>>();
     let all = own.len();
     let mut parts = Vec::new();
     for (verdict, word) in [(Verdict::Faster, "faster"), (Verdict::Slower, "slower")] {
         let lines = of(verdict);
-        let farthest = |line: &&&Line| line.against_first.map_or(0.0, |of| of.ratio.ln().abs());
+        let farthest = |line: &&&PointSummary| line.against_first.map_or(0.0, |of| of.ratio.ln().abs());
         let most = lines.iter().max_by(|a, b| farthest(a).total_cmp(&farthest(b)));
         if let Some((line, of)) = most.and_then(|line| Some((line, line.against_first?))) {
             let place = study.point_in_words(&line.point, &[]);

@@ -6,13 +6,13 @@ use stats::{Comparison, Interval, Paired, Spread, Verdict, paired};
 use stdx::{Rng, Zipf};
 
 use super::relation::bounds;
-use super::{Cell, Direction, Metric, Pair, Relation, Rule};
+use super::{Metric, Pair, Relation, RelationRule, SchemeCell, TrendDirection};
 use crate::speed::{self, Speed};
-use crate::sweep::{CONFIDENCE, Line, MARGIN, Summary, Sweep};
+use crate::sweep::{CONFIDENCE, MARGIN, PointSummary, Summary, Sweep};
 
 /// The decision on a relation at one place, that is, at one combination of the values that it leaves open.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Instance {
+pub struct RelationInstance {
     /// The values that the relation leaves open, by name.
     pub at: Vec<(String, String)>,
     /// The estimate: a ratio, a figure, or the change along an axis, which is a ratio or (for shares) a difference.
@@ -82,27 +82,30 @@ impl RelationOutcome {
 
 impl Relation {
     /// Decides the relation on the results of its recipe, at each place that it leaves open.
-    pub fn decide(&self, sweep: &Sweep, summary: &Summary) -> Vec<Instance> {
+    pub fn decide(&self, sweep: &Sweep, summary: &Summary) -> Vec<RelationInstance> {
         let table = Results { sweep, lines: &summary.lines };
         match &self.rule {
-            Rule::Ratio { of, to, low, high, best_over, of_type, against } => {
+            RelationRule::Ratio { of, to, low, high, best_over, of_type, against } => {
                 let rate = of_type.as_ref().map_or(Rate::All, Rate::OfType);
                 let best_over = best_over.as_deref();
                 table.ratios((of, to), against.as_ref(), bounds(*low, *high), Along { best_over, rate })
             }
-            Rule::Figure { metric, of, low, high } => table.figures(*metric, of, *low, *high),
-            Rule::Trend { metric, of, axis, goes, margin } => table.trends(*metric, of, axis, *goes, *margin),
-            Rule::Crossing { first, then, axis, low, high } => {
+            RelationRule::Figure { metric, of, low, high } => table.figures(*metric, of, *low, *high),
+            RelationRule::Trend { metric, of, axis, goes, margin } => {
+                table.trends(*metric, of, axis, *goes, *margin)
+            }
+            RelationRule::Crossing { first, then, axis, low, high } => {
                 table.crossings(first, then, axis, (*low, *high))
             }
-            Rule::HottestShare { .. } => self.compute(sweep.recipe.seed),
+            RelationRule::HottestShare { .. } => self.compute(sweep.recipe.seed),
         }
     }
 
     /// Decides a relation that needs no runs; returns nothing for other relations. `seed` is the seed of the keys that
     /// are drawn.
-    pub fn compute(&self, seed: u64) -> Vec<Instance> {
-        let Rule::HottestShare { records, theta, ranks, draws, published, tolerance } = &self.rule else {
+    pub fn compute(&self, seed: u64) -> Vec<RelationInstance> {
+        let RelationRule::HottestShare { records, theta, ranks, draws, published, tolerance } = &self.rule
+        else {
             return Vec::new();
         };
         let zipf = Zipf::new(*records, *theta);
@@ -120,7 +123,7 @@ impl Relation {
         let (low, high) = (published * (1.0 - tolerance), published * (1.0 + tolerance));
         let outcome =
             interval.as_ref().map(|interval| RelationOutcome::of_range(interval, Some(low), Some(high)));
-        vec![Instance {
+        vec![RelationInstance {
             at: vec![("records".to_owned(), records.to_string()), ("hottest".to_owned(), ranks.to_string())],
             estimate: interval.map(|interval| f64::midpoint(interval.low, interval.high)),
             interval,
@@ -132,7 +135,7 @@ impl Relation {
 /// The results of a sweep by point and scheme.
 struct Results<'s> {
     sweep: &'s Sweep,
-    lines: &'s [Line],
+    lines: &'s [PointSummary],
 }
 
 /// Values of axes by name.
@@ -141,13 +144,13 @@ type At = BTreeMap<String, String>;
 type Place = Vec<(String, String)>;
 
 impl<'s> Results<'s> {
-    fn at(&self, line: &Line) -> At {
+    fn at(&self, line: &PointSummary) -> At {
         self.sweep.axes.iter().cloned().zip(line.point.iter().cloned()).collect()
     }
 
     /// Returns the lines of a cell.
-    fn lines(&self, cell: &Cell) -> impl Iterator<Item = &'s Line> {
-        let is_meant = |line: &&Line| {
+    fn lines(&self, cell: &SchemeCell) -> impl Iterator<Item = &'s PointSummary> {
+        let is_meant = |line: &&PointSummary| {
             let at = self.at(line);
             let is_at = |(name, value): (&String, &_)| at.get(name) == Some(&ToString::to_string(value));
             line.scheme == cell.scheme && cell.at.iter().all(is_at)
@@ -156,14 +159,14 @@ impl<'s> Results<'s> {
     }
 
     /// Returns the place of a line: its values on the axes that are not in `given`.
-    fn open(&self, line: &Line, given: &[&str]) -> Place {
+    fn open(&self, line: &PointSummary, given: &[&str]) -> Place {
         self.at(line).into_iter().filter(|(name, _)| !given.contains(&name.as_str())).collect()
     }
 
     /// Returns pairs of sides of two cells, with the place of the first side. Both sides have the same values on the
     /// axes that the second cell leaves open. If `along` has an axis, each side is taken where its throughput along
     /// that axis is best.
-    fn pairs(&self, of: &Cell, to: &Cell, along: Along<'_>) -> Vec<(Place, Side<'s>, Side<'s>)> {
+    fn pairs(&self, of: &SchemeCell, to: &SchemeCell, along: Along<'_>) -> Vec<(Place, Side<'s>, Side<'s>)> {
         let given: Vec<&str> = of.at.keys().map(String::as_str).chain(along.best_over).collect();
         let other: Vec<&str> = to.at.keys().map(String::as_str).chain(along.best_over).collect();
         let partners = self.sides(to, along);
@@ -176,7 +179,7 @@ impl<'s> Results<'s> {
     }
 
     /// Returns the sides of a cell: its lines or, if `along` has an axis, the best line along that axis at each place.
-    fn sides(&self, of: &Cell, along: Along<'_>) -> Vec<Side<'s>> {
+    fn sides(&self, of: &SchemeCell, along: Along<'_>) -> Vec<Side<'s>> {
         match along.best_over {
             None => self.lines(of).map(|line| Side { line, is_open: false }).collect(),
             Some(axis) => {
@@ -187,11 +190,11 @@ impl<'s> Results<'s> {
 
     fn ratios(
         &self,
-        (of, to): (&Cell, &Cell),
+        (of, to): (&SchemeCell, &SchemeCell),
         against: Option<&Pair>,
         (low, high): (Option<f64>, Option<f64>),
         along: Along<'_>,
-    ) -> Vec<Instance> {
+    ) -> Vec<RelationInstance> {
         let others = against.map(|Pair { of, to }| self.pairs(of, to, along));
         let decided = |(at, of, to): (Place, Side<'_>, Side<'_>)| {
             let speeds = |side: &Side<'_>| along.rate.speeds(side.line);
@@ -211,7 +214,7 @@ impl<'s> Results<'s> {
                 high: if is_open_above { f64::INFINITY } else { compared.interval.high },
                 confidence: compared.interval.confidence,
             });
-            Instance {
+            RelationInstance {
                 at,
                 estimate: compared.map(|compared| compared.ratio),
                 outcome: interval
@@ -223,13 +226,19 @@ impl<'s> Results<'s> {
         self.pairs(of, to, along).into_iter().map(decided).collect()
     }
 
-    fn figures(&self, metric: Metric, of: &Cell, low: Option<f64>, high: Option<f64>) -> Vec<Instance> {
+    fn figures(
+        &self,
+        metric: Metric,
+        of: &SchemeCell,
+        low: Option<f64>,
+        high: Option<f64>,
+    ) -> Vec<RelationInstance> {
         let given: Vec<&str> = of.at.keys().map(String::as_str).collect();
-        let decided = |line: &Line| {
+        let decided = |line: &PointSummary| {
             let values: Vec<f64> = values(metric, line).into_values().collect();
             let interval = Interval::of_median(&values, CONFIDENCE);
             let outcome = interval.as_ref().map(|interval| RelationOutcome::of_range(interval, low, high));
-            Instance {
+            RelationInstance {
                 at: self.open(line, &given),
                 estimate: Spread::of(values).map(|spread| spread.median),
                 interval,
@@ -240,9 +249,9 @@ impl<'s> Results<'s> {
     }
 
     /// Returns the lines of a cell along an axis, by place.
-    fn series(&self, of: &Cell, axis: &str) -> BTreeMap<Place, Vec<&'s Line>> {
+    fn series(&self, of: &SchemeCell, axis: &str) -> BTreeMap<Place, Vec<&'s PointSummary>> {
         let given: Vec<&str> = of.at.keys().map(String::as_str).chain([axis]).collect();
-        let mut series: BTreeMap<_, Vec<&Line>> = BTreeMap::new();
+        let mut series: BTreeMap<_, Vec<&PointSummary>> = BTreeMap::new();
         for line in self.lines(of) {
             series.entry(self.open(line, &given)).or_default().push(line);
         }
@@ -252,16 +261,16 @@ impl<'s> Results<'s> {
     fn trends(
         &self,
         metric: Metric,
-        of: &Cell,
+        of: &SchemeCell,
         axis: &str,
-        goes: Direction,
+        goes: TrendDirection,
         margin: Option<f64>,
-    ) -> Vec<Instance> {
+    ) -> Vec<RelationInstance> {
         let margin = match (metric.is_share(), margin) {
             (false, margin) => margin.unwrap_or(MARGIN),
             (true, margin) => margin.unwrap_or(SHARE_MARGIN).exp(),
         };
-        let decided = |(at, lines): (Place, Vec<&Line>)| {
+        let decided = |(at, lines): (Place, Vec<&PointSummary>)| {
             let ends = lines.first().zip(lines.last()).and_then(|(first, last)| change(metric, first, last));
             let steps: Vec<Option<Verdict>> = lines
                 .windows(2)
@@ -269,7 +278,7 @@ impl<'s> Results<'s> {
                 .collect();
             let whole = ends.as_ref().map(|ends| ends.verdict(margin, CONFIDENCE));
             let shown = |ratio: f64| if metric.is_share() { ratio.ln() } else { ratio };
-            Instance {
+            RelationInstance {
                 at,
                 estimate: ends.map(|ends| shown(ends.ratio)),
                 interval: ends.map(|ends| ends.interval.map(shown)),
@@ -279,7 +288,13 @@ impl<'s> Results<'s> {
         self.series(of, axis).into_iter().map(decided).collect()
     }
 
-    fn crossings(&self, first: &Cell, then: &Cell, axis: &str, ends: (f64, f64)) -> Vec<Instance> {
+    fn crossings(
+        &self,
+        first: &SchemeCell,
+        then: &SchemeCell,
+        axis: &str,
+        ends: (f64, f64),
+    ) -> Vec<RelationInstance> {
         let mut by_place: BTreeMap<Place, Vec<(f64, Verdict)>> = BTreeMap::new();
         for (mut place, first, then) in self.pairs(first, then, Along::default()) {
             let Some(at) = place.iter().position(|(name, _)| name == axis) else { continue };
@@ -312,7 +327,7 @@ enum Rate<'r> {
 
 impl Rate<'_> {
     /// Returns the speeds of the runs of a line, by repetition. A run that failed its check has no speed.
-    fn speeds(self, line: &Line) -> Speeds {
+    fn speeds(self, line: &PointSummary) -> Speeds {
         let speed = |run: &results::Run| match self {
             Self::All => Speed::of(run),
             Self::OfType(name) => Speed::of_type(run, name),
@@ -324,15 +339,15 @@ impl Rate<'_> {
 /// One side of a ratio.
 #[derive(Clone, Copy)]
 struct Side<'s> {
-    line: &'s Line,
+    line: &'s PointSummary,
     /// Whether the side is best at an end of the axis, so that it may be better still beyond that end.
     is_open: bool,
 }
 
 /// Returns the line with the best median rate. If it is at an end of the axis, and not shown to be level with the line
 /// beside it, the maximum may lie beyond that end.
-fn best<'s>(lines: &[&'s Line], rate: Rate<'_>) -> Option<Side<'s>> {
-    let median = |line: &Line| {
+fn best<'s>(lines: &[&'s PointSummary], rate: Rate<'_>) -> Option<Side<'s>> {
+    let median = |line: &PointSummary| {
         let speeds = rate.speeds(line).into_values();
         Spread::of(speeds.map(|speed| speed.in_ratios())).map(|spread| spread.median)
     };
@@ -350,7 +365,7 @@ fn best<'s>(lines: &[&'s Line], rate: Rate<'_>) -> Option<Side<'s>> {
 
 /// Decides a crossing by the scheme that is ahead at each value of an axis. The crossing lies between the last value
 /// where the first scheme is ahead and the first value where the other is ahead.
-fn crossing(at: Place, found: &[(f64, Verdict)], ends: (f64, f64)) -> Instance {
+fn crossing(at: Place, found: &[(f64, Verdict)], ends: (f64, f64)) -> RelationInstance {
     let wanted = |value: f64| {
         if value <= ends.0 { Some(Verdict::Faster) } else { (value >= ends.1).then_some(Verdict::Slower) }
     };
@@ -362,7 +377,7 @@ fn crossing(at: Place, found: &[(f64, Verdict)], ends: (f64, f64)) -> Instance {
     let low = of(Verdict::Faster).max_by(f64::total_cmp);
     let high = of(Verdict::Slower).min_by(f64::total_cmp);
     let interval = low.zip(high).filter(|(low, high)| low < high);
-    Instance {
+    RelationInstance {
         at,
         estimate: None,
         interval: interval.map(|(low, high)| Interval { low, high, confidence: CONFIDENCE }),
@@ -374,11 +389,11 @@ fn crossing(at: Place, found: &[(f64, Verdict)], ends: (f64, f64)) -> Instance {
 const SHARE_MARGIN: f64 = 0.01;
 
 /// Decides a trend by the change along the whole axis and by its steps.
-fn trend(whole: Verdict, steps: &[Option<Verdict>], goes: Direction) -> RelationOutcome {
+fn trend(whole: Verdict, steps: &[Option<Verdict>], goes: TrendDirection) -> RelationOutcome {
     let (wanted, against) = match goes {
-        Direction::Up => (Verdict::Faster, vec![Verdict::Slower]),
-        Direction::Down => (Verdict::Slower, vec![Verdict::Faster]),
-        Direction::Level => (Verdict::Same, vec![Verdict::Faster, Verdict::Slower]),
+        TrendDirection::Up => (Verdict::Faster, vec![Verdict::Slower]),
+        TrendDirection::Down => (Verdict::Slower, vec![Verdict::Faster]),
+        TrendDirection::Level => (Verdict::Same, vec![Verdict::Faster, Verdict::Slower]),
     };
     let is_against = |step: &Option<Verdict>| step.is_some_and(|step| against.contains(&step));
     if steps.iter().any(is_against) {
@@ -389,18 +404,18 @@ fn trend(whole: Verdict, steps: &[Option<Verdict>], goes: Direction) -> Relation
 }
 
 /// Returns the values of a figure by repetition.
-fn values(metric: Metric, line: &Line) -> BTreeMap<u64, f64> {
+fn values(metric: Metric, line: &PointSummary) -> BTreeMap<u64, f64> {
     let value = |(repetition, run): (&u64, &results::Run)| Some((*repetition, metric.of(run)?));
     line.results.iter().filter_map(value).collect()
 }
 
 /// Returns the ratio of the second line to the first, in pairs of a repetition. A share may be 0 and has no ratio: the
 /// ratio is then that of the exponentials of the shares, whose logarithm is the difference.
-fn change(metric: Metric, first: &Line, second: &Line) -> Option<Comparison> {
+fn change(metric: Metric, first: &PointSummary, second: &PointSummary) -> Option<Comparison> {
     if metric == Metric::ThroughputTxnS {
         return ratio(&Rate::All.speeds(first), &Rate::All.speeds(second));
     }
-    let scaled = |line: &Line| -> BTreeMap<u64, f64> {
+    let scaled = |line: &PointSummary| -> BTreeMap<u64, f64> {
         let scaled = |value: f64| if metric.is_share() { value.exp() } else { value };
         values(metric, line).into_iter().map(|(repetition, value)| (repetition, scaled(value))).collect()
     };
@@ -461,7 +476,7 @@ mod tests {
                     (repetition, given(value))
                 };
                 let results = (0..8).map(entry).collect();
-                summary.lines.push(Line::new(vec![theta.to_owned()], scheme, results, None));
+                summary.lines.push(PointSummary::new(vec![theta.to_owned()], scheme, results, None));
             }
         }
         summary
@@ -575,7 +590,7 @@ mod tests {
     }
 
     /// Decides a ratio of the best throughputs over theta.
-    fn best(bound: &str, figures: impl Fn(&str, f64) -> f64) -> Vec<Instance> {
+    fn best(bound: &str, figures: impl Fn(&str, f64) -> f64) -> Vec<RelationInstance> {
         let rule = format!(
             "says = \"a test\"\n[rule]\nkind = \"ratio\"\nof = {{ scheme = \"no_wait\" }}\nto = {{ scheme = \
              \"silo\" }}\nbest_over = \"ycsb.theta\"\n{bound}"

@@ -330,8 +330,8 @@ mod tests {
     use super::*;
     use crate::json::tests::given;
     use crate::registry::tests::catalogue;
-    use crate::reproduce::Rule;
-    use crate::sweep::{Line, Recipe, Summary, Sweep};
+    use crate::reproduce::RelationRule;
+    use crate::sweep::{PointSummary, Recipe, Summary, Sweep};
 
     #[test]
     fn every_id_of_the_five_works_is_catalogued_once() {
@@ -421,7 +421,7 @@ mod tests {
             }));
             let result = |repetition: u64| (repetition, run.clone());
             let results = (0..sweep.recipe.repeat).map(result).collect();
-            summary.lines.push(Line::new(first.point.clone(), first.scheme, results, None));
+            summary.lines.push(PointSummary::new(first.point.clone(), first.scheme, results, None));
         }
         (sweep, summary)
     }
@@ -438,7 +438,9 @@ mod tests {
                         let (sweep, summary) =
                             sweeps.get(name).unwrap_or_else(|| panic!("{id} has no recipe {name}"));
                         let axis = match &relation.rule {
-                            Rule::Trend { axis, .. } | Rule::Crossing { axis, .. } => Some(axis),
+                            RelationRule::Trend { axis, .. } | RelationRule::Crossing { axis, .. } => {
+                                Some(axis)
+                            }
                             _ => None,
                         };
                         assert!(axis.is_none_or(|axis| sweep.axes.contains(axis)), "{id}: {says}");
@@ -447,8 +449,8 @@ mod tests {
                     None => relation.compute(1),
                 };
                 assert!(!instances.is_empty(), "{id}: nothing in its recipe decides `{says}`");
-                let is_estimated = |of: &super::super::Instance| of.estimate.is_some();
-                let is_crossing = matches!(relation.rule, Rule::Crossing { .. });
+                let is_estimated = |of: &super::super::RelationInstance| of.estimate.is_some();
+                let is_crossing = matches!(relation.rule, RelationRule::Crossing { .. });
                 assert!(is_crossing || instances.iter().all(is_estimated), "{id}: {says}: {instances:?}");
             }
         }
@@ -547,7 +549,7 @@ mod tests {
     fn a_maximum_over_clients_is_what_latency_is_asked_to_lower() {
         let claim = find("S-F3").expect("catalogued");
         let of_maximum = |relation: &Relation| match &relation.rule {
-            Rule::Ratio { best_over, .. } => best_over.as_deref() == Some("clients"),
+            RelationRule::Ratio { best_over, .. } => best_over.as_deref() == Some("clients"),
             _ => false,
         };
         let maxima =

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use results::{Machine, OpenInterval, Place, Reproduction};
 
 use super::verdict::Judged;
-use super::{ClaimVerdict, Clause, Experiment, Instance, Relation, RelationOutcome, Standing, Trust};
-use crate::sweep::{Store, Summary, Sweep};
+use super::{ClaimVerdict, Clause, Experiment, Relation, RelationInstance, RelationOutcome, Standing, Trust};
+use crate::sweep::{ResultStore, Summary, Sweep};
 use crate::{Refusal, Starvation};
 
 /// The result of an experiment.
@@ -18,7 +18,7 @@ pub struct Finding<'e> {
     /// The sweeps of the experiment's recipes, each with the name of the recipe and the results.
     pub sweeps: Vec<(String, Sweep, Summary)>,
     /// The relations, with the decisions at their places.
-    pub parts: Vec<(&'e Relation, Vec<Instance>)>,
+    pub parts: Vec<(&'e Relation, Vec<RelationInstance>)>,
     /// The verdict, clause by clause.
     pub judged: Judged<'e>,
     /// The starvation of the runs, which lowers the trust in all that rests on them.
@@ -40,7 +40,8 @@ impl<'e> Finding<'e> {
             };
             (relation, instances)
         };
-        let parts: Vec<(&Relation, Vec<Instance>)> = experiment.relations.iter().map(decide).collect();
+        let parts: Vec<(&Relation, Vec<RelationInstance>)> =
+            experiment.relations.iter().map(decide).collect();
         let judged = judged(experiment, &parts, |_, _| true);
         let lines = sweeps.iter().flat_map(|(_, _, summary)| &summary.lines);
         let starvation = Starvation::of(lines.flat_map(|line| line.results.values()));
@@ -68,12 +69,13 @@ impl<'e> Finding<'e> {
     /// requests, others retry them. A relation that was not tested under a policy is undecided there; a relation that
     /// needs no runs counts under every policy.
     pub fn by_retry(&self) -> BTreeMap<&str, ClaimVerdict> {
-        let varied = |instance: &'_ Instance| instance.at.iter().position(|(name, _)| name == "retry");
+        let varied =
+            |instance: &'_ RelationInstance| instance.at.iter().position(|(name, _)| name == "retry");
         let instances = || self.parts.iter().flat_map(|(_, instances)| instances);
         let policies: BTreeSet<&str> =
             instances().filter_map(|instance| Some(instance.at[varied(instance)?].1.as_str())).collect();
         let verdict = |policy: &str| {
-            let is_meant = |relation: &Relation, instance: &Instance| match varied(instance) {
+            let is_meant = |relation: &Relation, instance: &RelationInstance| match varied(instance) {
                 Some(at) => instance.at[at].1 == policy,
                 None => self.recipe_of(relation).is_none_or(|sweep| {
                     let fixed = sweep.recipe.settings.get("retry");
@@ -94,10 +96,10 @@ impl<'e> Finding<'e> {
     /// Returns the relations in a sentence: the estimate of each that has a single place, and for the others the number
     /// of places at which they hold.
     pub(super) fn statement(&self) -> String {
-        let part = |(relation, instances): &(&Relation, Vec<Instance>)| {
+        let part = |(relation, instances): &(&Relation, Vec<RelationInstance>)| {
             let held = instances.iter().filter(|instance| instance.outcome == RelationOutcome::Holds).count();
             let found = match instances.as_slice() {
-                [Instance { estimate: Some(estimate), .. }] => format!("{estimate:.3}"),
+                [RelationInstance { estimate: Some(estimate), .. }] => format!("{estimate:.3}"),
                 all => format!("in {held} of {} places", all.len()),
             };
             format!("{}: {found}", relation.says.trim_end_matches('.'))
@@ -155,10 +157,10 @@ const RECHECK: u64 = 1_000;
 /// Judges the claim by the relations and places that `is_meant` chooses.
 fn judged<'e>(
     experiment: &'e Experiment,
-    parts: &[(&Relation, Vec<Instance>)],
-    is_meant: impl Fn(&Relation, &Instance) -> bool,
+    parts: &[(&Relation, Vec<RelationInstance>)],
+    is_meant: impl Fn(&Relation, &RelationInstance) -> bool,
 ) -> Judged<'e> {
-    let standing = |(relation, instances): &(&'_ Relation, Vec<Instance>)| {
+    let standing = |(relation, instances): &(&'_ Relation, Vec<RelationInstance>)| {
         let meant = instances.iter().filter(|instance| is_meant(relation, instance));
         Standing::of_places(meant.map(|instance| instance.outcome))
     };
@@ -176,8 +178,8 @@ fn clause((clause, standing): &(&Clause, Standing)) -> results::Clause {
     }
 }
 
-fn part((relation, instances): &(&Relation, Vec<Instance>)) -> results::Relation {
-    let place = |instance: &Instance| Place {
+fn part((relation, instances): &(&Relation, Vec<RelationInstance>)) -> results::Relation {
+    let place = |instance: &RelationInstance| Place {
         at: instance.at.iter().cloned().collect(),
         estimate: instance.estimate.filter(|estimate| estimate.is_finite()),
         interval: instance.interval.map(OpenInterval::from),
@@ -217,7 +219,7 @@ fn conditions((name, sweep, summary): &(String, Sweep, Summary)) -> results::Swe
 ///
 /// # Errors
 /// The system refuses.
-pub fn keep(store: &Store, claim: &Reproduction) -> Result<PathBuf, Refusal> {
+pub fn keep(store: &ResultStore, claim: &Reproduction) -> Result<PathBuf, Refusal> {
     let path = Path::new("claims").join(format!("{}.json", claim.name));
     store.derive(&path, &format!("{claim:#}\n"))?;
     Ok(store.path().join(path))
@@ -236,13 +238,13 @@ mod tests {
     /// gap on one warehouse, a smaller gap on fifty, hardly any gap on fifty, and a large gap with an efficient engine.
     fn found(outcomes: [&[RelationOutcome]; 4]) -> (ClaimVerdict, String) {
         let experiment = super::super::find("s-f4").expect("catalogued");
-        let place = |outcome: &RelationOutcome| Instance {
+        let place = |outcome: &RelationOutcome| RelationInstance {
             at: Vec::new(),
             estimate: None,
             interval: None,
             outcome: *outcome,
         };
-        let parts: Vec<(&Relation, Vec<Instance>)> = experiment
+        let parts: Vec<(&Relation, Vec<RelationInstance>)> = experiment
             .relations
             .iter()
             .zip(outcomes)
@@ -330,7 +332,7 @@ mod tests {
         let experiment = super::super::find("s-f7").expect("catalogued");
         let mut finding = Finding::new(&experiment, Vec::new(), 1);
         assert!(finding.by_retry().is_empty(), "nothing was retried");
-        let place = |retry: &str, outcome| Instance {
+        let place = |retry: &str, outcome| RelationInstance {
             at: vec![("retry".to_owned(), retry.to_owned())],
             estimate: None,
             interval: None,
@@ -371,7 +373,7 @@ mod tests {
         let finding = Finding::new(&experiment, Vec::new(), 1);
         assert_eq!(finding.judged.verdict, ClaimVerdict::Holds, "{:?}", finding.parts);
         let folder = std::env::temp_dir().join(format!("contend-claims-{}", std::process::id()));
-        let store = Store::open(&folder).expect("writable");
+        let store = ResultStore::open(&folder).expect("writable");
         for _ in 0..2 {
             let path = keep(&store, &finding.claim(&folder)).expect("writable");
             let text = fs::read_to_string(path).expect("written");

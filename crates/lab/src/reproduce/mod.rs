@@ -16,9 +16,9 @@ mod told;
 mod verdict;
 
 pub use capability::Capability;
-pub use evaluate::{Instance, RelationOutcome};
+pub use evaluate::{RelationInstance, RelationOutcome};
 pub use experiment::{Clause, Experiment, Need, Source, Status, Trust, all, find, recipe};
 pub use finding::{Finding, keep};
-pub use relation::{Cell, Direction, Metric, Pair, Relation, Rule};
+pub use relation::{Metric, Pair, Relation, RelationRule, SchemeCell, TrendDirection};
 pub use told::{entry, finding, json, list};
 pub use verdict::{ClaimVerdict, Standing};

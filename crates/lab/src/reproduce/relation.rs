@@ -20,20 +20,20 @@ pub struct Relation {
     /// The recipe whose results decide the relation; without it, the first recipe of the experiment.
     pub recipe: Option<String>,
     /// The rule that must hold.
-    pub rule: Rule,
+    pub rule: RelationRule,
 }
 
 /// A rule that must hold. An axis whose value a cell does not give is open: the rule is decided at each of its values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Rule {
+pub enum RelationRule {
     /// The ratio of two throughputs lies within a range. A single bound of 1 means ahead or behind, and not level: the
     /// bound is moved by the margin of sweeps.
     Ratio {
         /// The numerator.
-        of: Cell,
+        of: SchemeCell,
         /// The denominator.
-        to: Cell,
+        to: SchemeCell,
         /// The least permitted value.
         low: Option<f64>,
         /// The greatest permitted value.
@@ -52,7 +52,7 @@ pub enum Rule {
         /// The figure.
         metric: Metric,
         /// The scheme and the points.
-        of: Cell,
+        of: SchemeCell,
         /// The least permitted value.
         low: Option<f64>,
         /// The greatest permitted value.
@@ -64,11 +64,11 @@ pub enum Rule {
         /// The figure.
         metric: Metric,
         /// The scheme and the points.
-        of: Cell,
+        of: SchemeCell,
         /// The axis, whose values are in the order of the recipe.
         axis: String,
         /// The direction.
-        goes: Direction,
+        goes: TrendDirection,
         /// The least change that matters: a ratio of 1 or more or, for shares, a difference. Without it the margin is
         /// that of sweeps or, for shares, one percentage point.
         margin: Option<f64>,
@@ -76,9 +76,9 @@ pub enum Rule {
     /// One scheme is ahead up to some value of an axis, and the other scheme from a greater value on.
     Crossing {
         /// The scheme that is ahead where the axis is low.
-        first: Cell,
+        first: SchemeCell,
         /// The scheme that is ahead where the axis is high.
-        then: Cell,
+        then: SchemeCell,
         /// The axis, whose values are numbers.
         axis: String,
         /// The value up to which the first scheme is ahead.
@@ -110,15 +110,15 @@ pub enum Rule {
 #[serde(deny_unknown_fields)]
 pub struct Pair {
     /// The numerator.
-    pub of: Cell,
+    pub of: SchemeCell,
     /// The denominator.
-    pub to: Cell,
+    pub to: SchemeCell,
 }
 
 /// A scheme at some points of a sweep.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cell {
+pub struct SchemeCell {
     /// The scheme.
     pub scheme: String,
     /// Values of axes; an axis that is not here is open.
@@ -178,7 +178,7 @@ impl Metric {
 /// The direction of a figure along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Direction {
+pub enum TrendDirection {
     /// The figure rises.
     Up,
     /// The figure falls.
@@ -187,7 +187,7 @@ pub enum Direction {
     Level,
 }
 
-impl Direction {
+impl TrendDirection {
     /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -198,7 +198,7 @@ impl Direction {
     }
 }
 
-impl Rule {
+impl RelationRule {
     /// Returns the name in results.
     pub const fn name(&self) -> &'static str {
         match self {

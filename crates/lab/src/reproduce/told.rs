@@ -3,7 +3,7 @@
 use results::Machine;
 use serde_json::{Value, json};
 
-use super::{Clause, Experiment, Finding, Instance, Source, Status};
+use super::{Clause, Experiment, Finding, RelationInstance, Source, Status};
 use crate::json::SCHEMA;
 use crate::sweep;
 use crate::text::{Lines, Table, count, plural};
@@ -167,7 +167,7 @@ fn parts(finding: &Finding<'_>) -> String {
         let of = relation.clause.as_deref().unwrap_or("ours, not the document's");
         lines.add(format!("{}. {} [{of}]", nth + 1, relation.says));
         for instance in instances {
-            let Instance { at, estimate, interval, outcome } = instance;
+            let RelationInstance { at, estimate, interval, outcome } = instance;
             let at: Vec<String> = at.iter().map(|(name, value)| format!("{name}={value}")).collect();
             table.row([
                 relation.rule.wanted(),

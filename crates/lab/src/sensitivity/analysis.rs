@@ -4,7 +4,7 @@ use stats::tree::{Growth, Observations, Tree};
 use stats::{Axis, Bootstrap, ElementaryEffects, Indices, Interval, Paired, SobolDesign, holm, paired};
 use stdx::Rng;
 
-use super::{Measured, Study};
+use super::{Study, StudyMeasurements};
 
 /// The confidence of intervals, and of the settings that are said to matter, all settings of an outcome together.
 const CONFIDENCE: f64 = 0.9;
@@ -40,7 +40,7 @@ pub struct Response {
     pub chance: Option<f64>,
     /// The share of the variance that each setting explains, in the order of the axes; empty if there are too few
     /// points.
-    pub shares: Vec<Share>,
+    pub shares: Vec<VarianceShare>,
     /// The share of the variance that the surrogate predicts at points that it was not fitted to. It is negative if the
     /// mean predicts better.
     pub predicted: Option<f64>,
@@ -61,7 +61,7 @@ pub struct Effect {
 
 /// The share of the variance that a setting explains.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Share {
+pub struct VarianceShare {
     /// The shares that the setting explains alone, and together with all others.
     pub indices: Indices,
     /// The interval of the share together with all others.
@@ -70,7 +70,7 @@ pub struct Share {
 
 impl Analysis {
     /// Analyzes the measurements of a study.
-    pub fn new(study: &Study, measured: &Measured) -> Self {
+    pub fn new(study: &Study, measured: &StudyMeasurements) -> Self {
         let points = merged(measured, &logs(measured, 0, None)).0.len();
         let throughputs = (0..study.schemes.len()).map(|scheme| (scheme, None));
         let ratios = (1..study.schemes.len()).map(|scheme| (scheme, Some(0)));
@@ -89,14 +89,14 @@ impl Analysis {
 
 /// Returns the logarithms of a scheme's throughput, or of its ratio to another's, by point. A scheme that commits
 /// nothing counts as one transaction a second, since 0 has no logarithm.
-fn logs(measured: &Measured, scheme: usize, to: Option<usize>) -> Vec<f64> {
+fn logs(measured: &StudyMeasurements, scheme: usize, to: Option<usize>) -> Vec<f64> {
     let log = |speeds: &[f64], scheme: usize| speeds[scheme].max(1.0).ln();
     let of = |speeds: &[f64]| log(speeds, scheme) - to.map_or(0.0, |to| log(speeds, to));
     measured.samples.iter().map(|sample| of(&sample.speed_txn_s)).collect()
 }
 
 /// Returns the effects of the settings, and the mean size of the effects of chance.
-fn screened(study: &Study, measured: &Measured, logs: &[f64]) -> (Vec<Effect>, Option<f64>) {
+fn screened(study: &Study, measured: &StudyMeasurements, logs: &[f64]) -> (Vec<Effect>, Option<f64>) {
     let axes = study.ground.axes.len();
     let mut effects = vec![Vec::new(); axes + 1];
     let trajectories = study.trajectories.iter().take(measured.trajectories);
@@ -138,7 +138,7 @@ fn against(own: &[f64], chance: &[f64]) -> (bool, f64) {
 }
 
 /// Returns the different points, and the mean outcome at each: a point that was measured twice is one observation.
-fn merged(measured: &Measured, logs: &[f64]) -> (Vec<Vec<f64>>, Vec<f64>) {
+fn merged(measured: &StudyMeasurements, logs: &[f64]) -> (Vec<Vec<f64>>, Vec<f64>) {
     let mut points: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
     for (sample, log) in measured.samples.iter().zip(logs) {
         match points.iter_mut().find(|(point, _)| *point == sample.point) {
@@ -151,7 +151,7 @@ fn merged(measured: &Measured, logs: &[f64]) -> (Vec<Vec<f64>>, Vec<f64>) {
 
 /// Returns the shares of the variance that settings explain, by a surrogate of the points; and the share of the
 /// variance that the surrogate predicts.
-fn explained(study: &Study, points: &[Vec<f64>], logs: &[f64]) -> (Vec<Share>, Option<f64>) {
+fn explained(study: &Study, points: &[Vec<f64>], logs: &[f64]) -> (Vec<VarianceShare>, Option<f64>) {
     if points.len() < SURROGATE_MIN {
         return (Vec::new(), None);
     }
@@ -174,7 +174,7 @@ fn explained(study: &Study, points: &[Vec<f64>], logs: &[f64]) -> (Vec<Share>, O
         .collect();
     let share = |(axis, indices): (usize, Indices)| {
         let totals: Vec<f64> = resampled.iter().map(|of| of[axis].total).collect();
-        Share { indices, interval: middle(totals) }
+        VarianceShare { indices, interval: middle(totals) }
     };
     let shares = shares.into_iter().enumerate().map(share).collect();
     (shares, Some(predicted(axes, points, logs, &mut rng)))
@@ -216,13 +216,13 @@ fn predicted(axes: &[Axis], points: &[Vec<f64>], logs: &[f64], rng: &mut Rng) ->
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::study::tests::question;
-    use super::super::{Method, Question, Sample};
+    use super::super::{MeasuredPoint, Method, Question};
     use super::*;
     use crate::registry::tests::catalogue;
 
     /// Returns a study and its imagined measurements: silo slows down with theta by a factor of up to `e`, and nothing
     /// else matters to it; `no_wait` also slows down with the share of reads.
-    pub(crate) fn planted(method: Method, noise: f64) -> (Study, Measured) {
+    pub(crate) fn planted(method: Method, noise: f64) -> (Study, StudyMeasurements) {
         let study = Study::new(catalogue(), Question { method, ..question() }, "a build").expect("possible");
         let along: Vec<Vec<f64>> = match method {
             Method::Morris => study.trajectories.iter().flat_map(|one| one.points.clone()).collect(),
@@ -236,11 +236,11 @@ pub(super) mod tests {
             let silo = 1_000.0 * (-theta + chance()).exp();
             let no_wait = 1_000.0 * (-theta - 0.5 * reads + chance()).exp();
             let runs = vec![format!("a{number}"), format!("b{number}")];
-            Sample { point, speed_txn_s: vec![silo, no_wait], runs }
+            MeasuredPoint { point, speed_txn_s: vec![silo, no_wait], runs }
         };
         let samples = points.into_iter().enumerate().map(sample).collect();
         let trajectories = if method == Method::Morris { study.trajectories.len() } else { 0 };
-        (study, Measured { samples, trajectories, ..Measured::default() })
+        (study, StudyMeasurements { samples, trajectories, ..StudyMeasurements::default() })
     }
 
     #[test]

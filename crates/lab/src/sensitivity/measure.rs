@@ -6,7 +6,7 @@ use sync::clock;
 use super::{Method, Study};
 use crate::Refusal;
 use crate::speed::Speed;
-use crate::sweep::{Bench, Run, Store, nothing_measured};
+use crate::sweep::{Bench, ResultStore, Runner, nothing_measured};
 use crate::text::duration_s;
 
 /// The maximum number of times that a run is made until its workers get the processor time that they ask for.
@@ -14,7 +14,7 @@ const ATTEMPTS_MAX: u32 = 2;
 
 /// A measured point.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
+pub struct MeasuredPoint {
     /// The values of the point on the axes of the space.
     pub point: Vec<f64>,
     /// Commits a second by scheme, of runs side by side. They are by processor time if a run is starved and does not
@@ -26,9 +26,9 @@ pub struct Sample {
 
 /// The measurements of a study.
 #[derive(Debug, Default)]
-pub struct Measured {
+pub struct StudyMeasurements {
     /// The points. Those of trajectories come first, in their order, then those that fill the space.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<MeasuredPoint>,
     /// The number of trajectories that were measured completely.
     pub trajectories: usize,
     /// The number of runs whose workers did not get the processor time that they asked for.
@@ -44,9 +44,9 @@ pub struct Measured {
 ///
 /// # Errors
 /// Errors of the runs and of the store. The runs made before the error are kept.
-pub fn measure(study: &Study, store: &Store, run: impl Run) -> Result<Measured, Refusal> {
+pub fn measure(study: &Study, store: &ResultStore, run: impl Runner) -> Result<StudyMeasurements, Refusal> {
     let mut bench = Bench::new(store, &study.ground.build, &study.ground.axes, ATTEMPTS_MAX, run);
-    let mut measured = Measured::default();
+    let mut measured = StudyMeasurements::default();
     let along: Vec<&Vec<f64>> = match study.question.method {
         Method::Morris => study.trajectories.iter().flat_map(|trajectory| &trajectory.points).collect(),
         Method::Sobol => Vec::new(),
@@ -76,20 +76,20 @@ fn seconds_since(then_ns: u64) -> f64 {
 
 /// Makes the runs of all schemes at a point, in random order; returns `None` if one was interrupted or failed its
 /// check.
-fn side_by_side<R: Run>(
+fn side_by_side<R: Runner>(
     study: &Study,
     bench: &mut Bench<'_, R>,
     point: Vec<f64>,
     label: &str,
-    measured: &mut Measured,
-) -> Result<Option<Sample>, Refusal> {
+    measured: &mut StudyMeasurements,
+) -> Result<Option<MeasuredPoint>, Refusal> {
     // Each point has its own number, and with it its own requests, so that a step on which nothing changes shows the
     // effect of chance.
     let number = measured.samples.len() as u64;
     let mut order: Vec<usize> = (0..study.schemes.len()).collect();
     stats::shuffle(&mut order, &mut Rng::from_path(&[study.question.seed, 0x006f_7264_6572, number]));
     let mut sample =
-        Sample { speed_txn_s: vec![0.0; order.len()], runs: vec![String::new(); order.len()], point };
+        MeasuredPoint { speed_txn_s: vec![0.0; order.len()], runs: vec![String::new(); order.len()], point };
     for scheme in order {
         let unit = study.ground.unit(study.schemes[scheme], &sample.point, number)?;
         let label = format!("{label}, {}", study.schemes[scheme]);
@@ -120,9 +120,9 @@ mod tests {
     use crate::registry::tests::catalogue;
     use crate::sweep::Unit;
 
-    fn with_store<T>(name: &str, work: impl FnOnce(&Store) -> T) -> T {
+    fn with_store<T>(name: &str, work: impl FnOnce(&ResultStore) -> T) -> T {
         let path = std::env::temp_dir().join(format!("contend-sensitivity-{name}-{}", std::process::id()));
-        let out = work(&Store::open(&path).expect("writable"));
+        let out = work(&ResultStore::open(&path).expect("writable"));
         std::fs::remove_dir_all(path).expect("its own directory");
         out
     }

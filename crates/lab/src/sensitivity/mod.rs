@@ -11,6 +11,6 @@ mod measure;
 mod study;
 mod told;
 
-pub use analysis::{Analysis, Effect, Response, Share};
-pub use measure::{Measured, Sample, measure};
+pub use analysis::{Analysis, Effect, Response, VarianceShare};
+pub use measure::{MeasuredPoint, StudyMeasurements, measure};
 pub use study::{Method, Question, Study};

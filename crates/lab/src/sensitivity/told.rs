@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stats::Interval;
 
-use super::{Analysis, Effect, Measured, Method, Response, Share, Study};
+use super::{Analysis, Effect, Method, Response, Study, StudyMeasurements, VarianceShare};
 use crate::json::SCHEMA;
 use crate::text::{Lines, Table, percent, plural};
 
@@ -47,7 +47,7 @@ fn trajectories(count: usize) -> String {
 
 impl Analysis {
     /// Returns the analysis as a table and sentences.
-    pub fn text(&self, study: &Study, measured: &Measured) -> String {
+    pub fn text(&self, study: &Study, measured: &StudyMeasurements) -> String {
         let mut table = Table::default();
         let head = ["of", "setting", "factor", "(interval)", "p of all", "more than chance"];
         table.row(head.into_iter().chain(["explains alone", "with others", "(interval)"]));
@@ -65,7 +65,7 @@ impl Analysis {
         lines.0
     }
 
-    fn notes(&self, study: &Study, measured: &Measured) -> String {
+    fn notes(&self, study: &Study, measured: &StudyMeasurements) -> String {
         let mut lines = Lines::default();
         lines.add(format!(
             "measured: {}, {} of them different, {}; {} starved",
@@ -95,7 +95,7 @@ impl Analysis {
     }
 
     /// Returns the analysis as an object for programs.
-    pub fn json(&self, study: &Study, measured: &Measured) -> Value {
+    pub fn json(&self, study: &Study, measured: &StudyMeasurements) -> Value {
         let evidence: Vec<&String> = measured.samples.iter().flat_map(|sample| &sample.runs).collect();
         json!({
             "schema": SCHEMA,
@@ -132,8 +132,8 @@ fn screened(effect: Option<&Effect>) -> [String; 4] {
     ]
 }
 
-fn explained(share: Option<&Share>) -> [String; 3] {
-    let Some(Share { indices, interval }) = share else { return ["-", "-", "-"].map(str::to_owned) };
+fn explained(share: Option<&VarianceShare>) -> [String; 3] {
+    let Some(VarianceShare { indices, interval }) = share else { return ["-", "-", "-"].map(str::to_owned) };
     [
         format!("{:.2}", indices.first.max(0.0)),
         format!("{:.2}", indices.total),

@@ -1,7 +1,7 @@
 //! The bench: makes single runs and keeps their results. The caller decides how a run is made.
 
 use super::summary::named;
-use super::{Store, Unit};
+use super::{ResultStore, Unit};
 use crate::Refusal;
 
 /// The number of times that a run is made until it measures something.
@@ -18,14 +18,14 @@ pub(crate) fn nothing_measured(run: &results::Run) -> Refusal {
 
 /// A function that makes a run. It gets the run and a line about it, and returns the result, or `None` if the run was
 /// interrupted.
-pub trait Run: FnMut(&Unit, &str) -> Result<Option<results::Run>, Refusal> {}
+pub trait Runner: FnMut(&Unit, &str) -> Result<Option<results::Run>, Refusal> {}
 
-impl<R: FnMut(&Unit, &str) -> Result<Option<results::Run>, Refusal>> Run for R {}
+impl<R: FnMut(&Unit, &str) -> Result<Option<results::Run>, Refusal>> Runner for R {}
 
 /// A bench: makes runs whose results are not in its store yet.
 #[derive(Debug)]
 pub struct Bench<'s, R> {
-    store: &'s Store,
+    store: &'s ResultStore,
     build: &'s str,
     axes: &'s [String],
     attempts_max: u32,
@@ -33,10 +33,16 @@ pub struct Bench<'s, R> {
     run: R,
 }
 
-impl<'s, R: Run> Bench<'s, R> {
+impl<'s, R: Runner> Bench<'s, R> {
     /// Makes a bench whose results go to `store`. The results name `build` as their build, and have points of `axes`. A
     /// run is made up to `attempts_max` times until its workers get the processor time that they ask for.
-    pub fn new(store: &'s Store, build: &'s str, axes: &'s [String], attempts_max: u32, run: R) -> Self {
+    pub fn new(
+        store: &'s ResultStore,
+        build: &'s str,
+        axes: &'s [String],
+        attempts_max: u32,
+        run: R,
+    ) -> Self {
         Self { store, build, axes, attempts_max, made: 0, run }
     }
 
@@ -61,7 +67,7 @@ impl<'s, R: Run> Bench<'s, R> {
     }
 
     /// Returns the store of the results.
-    pub fn store(&self) -> &'s Store {
+    pub fn store(&self) -> &'s ResultStore {
         self.store
     }
 
@@ -146,7 +152,7 @@ mod tests {
     /// made.
     fn made(name: &str, shares: &[f64]) -> (Option<results::Run>, usize) {
         let path = std::env::temp_dir().join(format!("contend-bench-{name}-{}", std::process::id()));
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let (mut left, mut count) = (shares.iter(), 0);
         let axes = ["ycsb.theta".to_owned()];
         let mut bench = Bench::new(&store, "a build", &axes, 3, |_: &Unit, _: &str| {
@@ -174,7 +180,7 @@ mod tests {
     #[test]
     fn a_run_that_measured_nothing_is_made_again_some_times_unless_its_check_failed() {
         let path = std::env::temp_dir().join(format!("contend-bench-empty-{}", std::process::id()));
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let of = |rates: &[Option<f64>], verdict: CheckVerdict| {
             let mut left = rates.iter();
             let mut bench = Bench::new(&store, "a build", &[], 1, |_: &Unit, _: &str| {

@@ -2,8 +2,8 @@
 
 use sync::clock;
 
-use super::bench::{Bench, Run};
-use super::{Store, Sweep, Unit};
+use super::bench::{Bench, Runner};
+use super::{ResultStore, Sweep, Unit};
 use crate::Refusal;
 use crate::text::duration_s;
 
@@ -14,7 +14,7 @@ pub(super) const ATTEMPTS_MAX: u32 = 3;
 #[derive(Debug)]
 pub struct Measuring<'s> {
     sweep: &'s Sweep,
-    store: &'s Store,
+    store: &'s ResultStore,
     left: Vec<&'s Unit>,
     budget_s: Option<f64>,
     begun_ns: u64,
@@ -27,7 +27,7 @@ impl<'s> Measuring<'s> {
     ///
     /// # Errors
     /// Results that cannot be read.
-    pub fn new(sweep: &'s Sweep, store: &'s Store) -> Result<Self, Refusal> {
+    pub fn new(sweep: &'s Sweep, store: &'s ResultStore) -> Result<Self, Refusal> {
         let budget_s = sweep.recipe.budget_minutes.map(|minutes| minutes * 60.0);
         Ok(Self { budget_s, ..Self::only(sweep, store, sweep.units.iter().collect())? })
     }
@@ -37,7 +37,7 @@ impl<'s> Measuring<'s> {
     ///
     /// # Errors
     /// Results that cannot be read.
-    pub fn only(sweep: &'s Sweep, store: &'s Store, units: Vec<&'s Unit>) -> Result<Self, Refusal> {
+    pub fn only(sweep: &'s Sweep, store: &'s ResultStore, units: Vec<&'s Unit>) -> Result<Self, Refusal> {
         let mut left = Vec::new();
         for unit in units {
             left.extend(store.get(&unit.id)?.is_none().then_some(unit));
@@ -49,7 +49,7 @@ impl<'s> Measuring<'s> {
     ///
     /// # Errors
     /// Errors of `run`, and results that cannot be written. The results before the error are kept.
-    pub fn all(mut self, run: impl Run) -> Result<(), Refusal> {
+    pub fn all(mut self, run: impl Runner) -> Result<(), Refusal> {
         let mut bench = Bench::new(self.store, &self.sweep.build, &self.sweep.axes, ATTEMPTS_MAX, run);
         for nth in 0..self.left.len() {
             let unit = self.left[nth];
@@ -94,7 +94,7 @@ mod tests {
         let recipe = Recipe::parse(catalogue(), text).expect("legal");
         let sweep = Sweep::new(catalogue(), recipe.clone(), "a build").expect("possible");
         let path = std::env::temp_dir().join(format!("contend-measuring-{}", std::process::id()));
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let measure = |sweep: &Sweep, limit: usize| {
             let mut made = 0;
             let run = |_: &Unit, _: &str| {

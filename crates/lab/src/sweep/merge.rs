@@ -1,6 +1,6 @@
 //! The union of directories of results. Results are merged by id, so that the host of a run does not matter.
 
-use super::{Entry, Store};
+use super::{ResultStore, StoredResult};
 use crate::Refusal;
 use crate::text::{Lines, plural};
 
@@ -23,12 +23,12 @@ pub struct Merged {
 ///
 /// # Errors
 /// Files that are no results or have the id of another result, by name; files that cannot be read or written.
-pub fn merge(into: &Store, from: &[Store]) -> Result<Merged, Refusal> {
+pub fn merge(into: &ResultStore, from: &[ResultStore]) -> Result<Merged, Refusal> {
     refuse_foreign(from)?;
     let mut merged = Merged::default();
     for store in from {
         for name in store.names()? {
-            let Some(Entry { id, run }) = store.named(&name)? else { continue };
+            let Some(StoredResult { id, run }) = store.named(&name)? else { continue };
             // The text is taken as it is, with names that this version does not know.
             if into.keep(&id, &store.text(&id)?)? {
                 merged.taken += 1;
@@ -47,13 +47,13 @@ pub fn merge(into: &Store, from: &[Store]) -> Result<Merged, Refusal> {
 }
 
 /// Refuses directories with a file that is no result under its own id, before any result is taken.
-fn refuse_foreign(from: &[Store]) -> Result<(), Refusal> {
+fn refuse_foreign(from: &[ResultStore]) -> Result<(), Refusal> {
     let mut foreign = Vec::new();
     for store in from {
         for name in store.names()? {
             let is_result = store
                 .named(&name)
-                .is_ok_and(|entry| entry.is_some_and(|Entry { id, run }| run.id == Some(id)));
+                .is_ok_and(|entry| entry.is_some_and(|StoredResult { id, run }| run.id == Some(id)));
             foreign.extend((!is_result).then(|| store.path().join("runs").join(name).display().to_string()));
         }
     }
@@ -95,8 +95,8 @@ mod tests {
         std::env::temp_dir().join(format!("contend-merge-{name}-{}", std::process::id()))
     }
 
-    fn store(name: &str, results: &[(&str, u64)]) -> Store {
-        let store = Store::open(&folder(name)).expect("writable");
+    fn store(name: &str, results: &[(&str, u64)]) -> ResultStore {
+        let store = ResultStore::open(&folder(name)).expect("writable");
         for (id, commits) in results {
             let value = json!({ "kind": "run", "id": id, "commits": commits });
             assert!(store.keep(id, &value.to_string()).expect("written"));

@@ -8,8 +8,8 @@
 //! schemes of a repetition answer the same requests, which are drawn from the repetition's seed.
 //!
 //! A unit's *id* is a digest of everything known that can change its outcome: the resolved settings, the seed, the
-//! build. A [`Store`] keeps results by this id, so that nothing is measured twice and nothing is overwritten, even if
-//! several recipes share the directory and a sweep is killed often.
+//! build. A [`ResultStore`] keeps results by this id, so that nothing is measured twice and nothing is overwritten,
+//! even if several recipes share the directory and a sweep is killed often.
 //!
 //! Runs on several machines are not scheduled here. Another program places [`blocks`] of units that belong on one host:
 //! Slurm by a [`JobArray`], or any program that starts `contend sweep FILE --only ID,..`. On each host, a [`HostLock`]
@@ -27,16 +27,16 @@ mod told;
 mod units;
 
 pub(crate) use bench::nothing_measured;
-pub use bench::{Bench, Run};
+pub use bench::{Bench, Runner};
 pub use host::HostLock;
 pub use measuring::Measuring;
 pub use merge::{Merged, merge};
 pub(crate) use recipe::DRIVES;
-pub use recipe::{MEMORY, Recipe, Scalar, VARIANT, Variant};
+pub use recipe::{MEMORY, Recipe, RecipeVariant, Scalar, VARIANT};
 pub use slurm::{JobArray, Places};
-pub use store::{Entry, Store};
+pub use store::{ResultStore, StoredResult};
 pub(crate) use summary::{CONFIDENCE, MARGIN, compared, judged, point_of, speeds, verdict_name};
-pub use summary::{Line, Summary, left_out, point};
+pub use summary::{PointSummary, Summary, left_out, point};
 pub(crate) use told::{heads, row};
 pub use told::{plan, results};
 pub use units::{LeftOut, Sweep, Unit, blocks, digest};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::plan::{Request, WarmUp, standard_workers};
-use crate::{Arrival, Catalogue, Mode, Refusal, Retry, rtt_us};
+use crate::plan::{Request, WarmUpLength, standard_workers};
+use crate::{Arrival, Catalogue, ClientMode, Refusal, Retry, rtt_us};
 
 /// The definition of a sweep: its workload, its schemes, and its settings.
 #[derive(Clone, Debug, Deserialize)]
@@ -54,7 +54,7 @@ pub struct Recipe {
     pub vary: BTreeMap<String, Vec<Scalar>>,
     /// Groups of settings that vary together. Each combination of a variant with values of `vary` is a point.
     #[serde(default)]
-    pub variants: Vec<Variant>,
+    pub variants: Vec<RecipeVariant>,
     /// For each setting that is not, or not always, at its standard value, the reason.
     #[serde(default)]
     pub why: BTreeMap<String, String>,
@@ -62,7 +62,7 @@ pub struct Recipe {
 
 /// Settings that change together, such as workers and warehouses where each worker is to have one.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Variant {
+pub struct RecipeVariant {
     /// The name of the variant in results.
     pub name: String,
     /// The settings, by name.
@@ -282,7 +282,7 @@ impl Recipe {
         repetition: u64,
     ) -> Result<Request, Refusal> {
         let fixed = self.settings.iter().map(|(name, value)| (name.clone(), value.to_string()));
-        let (warmup, until_steady) = self.warmup.to_string().parse::<WarmUp>()?.of_request();
+        let (warmup, until_steady) = self.warmup.to_string().parse::<WarmUpLength>()?.of_request();
         let mut request = Request {
             schemes: Some(scheme.to_owned()),
             seconds: self.seconds,
@@ -299,7 +299,7 @@ impl Recipe {
                 "workers" => request.workers = Some(number(&name, &value)?),
                 "clients" => request.clients = Some(number(&name, &value)?),
                 "retry" => request.retry = word(&name, &value, &Retry::ALL, Retry::name)?,
-                "mode" => request.mode = word(&name, &value, &Mode::ALL, Mode::name)?,
+                "mode" => request.mode = word(&name, &value, &ClientMode::ALL, ClientMode::name)?,
                 "rtt_us" => request.rtt_us = Some(rtt_us(&value)?),
                 "batch" => request.batch = number(&name, &value)?,
                 "arrivals" => request.arrivals = word(&name, &value, &Arrival::ALL, Arrival::name)?,
@@ -405,7 +405,7 @@ mod tests {
         let recipe = Recipe::parse(catalogue(), &text).expect("legal");
         let point = [("rtt_us".to_owned(), "tcp".to_owned())];
         let request = recipe.request(catalogue(), "silo", &point, 0).expect("legal");
-        assert_eq!((request.mode, request.rtt_us), (Mode::Interactive, Some(50)));
+        assert_eq!((request.mode, request.rtt_us), (ClientMode::Interactive, Some(50)));
         assert_eq!((request.arrivals, request.rate), (Arrival::Poisson, Some(1500.5)));
         assert!(request.until_steady && request.warmup > 5.0 && request.cooldown > 0.2);
         for (name, value, says) in [

@@ -12,18 +12,18 @@ use crate::{Partial, Refusal};
 
 /// A directory of results.
 #[derive(Debug)]
-pub struct Store(PathBuf);
+pub struct ResultStore(PathBuf);
 
 /// A result.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct StoredResult {
     /// The id of the result.
     pub id: String,
     /// The result, with the fields that the sweep adds, such as the id and the point.
     pub run: Run,
 }
 
-impl Store {
+impl ResultStore {
     /// Opens a directory, and creates it if it does not exist. Removes incomplete files that killed processes left.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl Store {
     ///
     /// # Errors
     /// A file that cannot be read, or that is no result.
-    pub fn get(&self, id: &str) -> Result<Option<Entry>, Refusal> {
+    pub fn get(&self, id: &str) -> Result<Option<StoredResult>, Refusal> {
         let path = self.file(id);
         match fs::read_to_string(&path) {
             Ok(text) => entry(&path, id, &text).map(Some),
@@ -193,7 +193,7 @@ impl Store {
     ///
     /// # Errors
     /// A file that cannot be read, or that is no result.
-    pub fn all(&self) -> Result<Vec<Entry>, Refusal> {
+    pub fn all(&self) -> Result<Vec<StoredResult>, Refusal> {
         let mut entries = Vec::new();
         for name in self.names()? {
             entries.extend(self.named(&name)?);
@@ -214,7 +214,7 @@ impl Store {
     }
 
     /// Returns the result in a file; `None` if the file's name is not that of a result.
-    pub(super) fn named(&self, name: &str) -> Result<Option<Entry>, Refusal> {
+    pub(super) fn named(&self, name: &str) -> Result<Option<StoredResult>, Refusal> {
         name.strip_suffix(".json").map_or(Ok(None), |id| self.get(id))
     }
 
@@ -243,9 +243,9 @@ impl Store {
     }
 }
 
-fn entry(path: &Path, id: &str, text: &str) -> Result<Entry, Refusal> {
+fn entry(path: &Path, id: &str, text: &str) -> Result<StoredResult, Refusal> {
     match results::parse(text) {
-        Ok(Some(Line::Run(run))) => Ok(Entry { id: id.to_owned(), run: *run }),
+        Ok(Some(Line::Run(run))) => Ok(StoredResult { id: id.to_owned(), run: *run }),
         Err(unread @ Unread::Version(_)) => Err(Refusal(format!("`{}`: {unread}", path.display()))),
         _ => Err(Refusal(format!(
             "`{}`: is no result of a run: move it elsewhere, and its run is made again",
@@ -282,13 +282,13 @@ mod tests {
     #[test]
     fn results_come_back_by_id_and_are_not_written_over() {
         let path = folder("ids");
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         assert!(store.get("a").expect("readable").is_none());
         store.put(&unit("a"), &given(json!({ "commits": 1 }))).expect("written");
         store.put(&unit("a"), &given(json!({ "commits": 2 }))).expect("the first stays");
         store.put(&unit("b"), &given(json!({ "commits": 3 }))).expect("written");
         assert_eq!(store.get("a").expect("readable").expect("there").run.counts.commits, 1);
-        let all = Store::existing(&path).expect("there").all().expect("readable");
+        let all = ResultStore::existing(&path).expect("there").all().expect("readable");
         assert_eq!(all.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(fs::read_dir(path.join("runs")).expect("there").count(), 2, "nothing partial is left");
         fs::remove_dir_all(path).expect("its own directory");
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn what_a_kill_has_cut_short_is_removed_and_what_others_write_is_not() {
         let path = folder("partial");
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         let of = |writer: u32, host: &str| path.join("runs").join(format!("a-{writer}-{host}.partial"));
         // No process has such a large number.
         let (gone, alive) = (of(u32::MAX, &tag()), of(std::process::id(), &tag()));
@@ -306,7 +306,7 @@ mod tests {
             fs::write(file, "{").expect("written");
         }
         drop(store);
-        Store::open(&path).expect("writable");
+        ResultStore::open(&path).expect("writable");
         assert!(!gone.exists() && alive.exists());
         assert!(elsewhere.exists(), "a process of another host may still write");
         fs::remove_dir_all(path).expect("its own directory");
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn recipes_are_kept_once_each() {
         let path = folder("recipes");
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         for text in ["one", "two", "one"] {
             store.keep_recipe(text).expect("written");
         }
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn what_is_derived_is_written_over() {
         let path = folder("derived");
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         for text in ["one", "two"] {
             store.derive(Path::new("claims/a.json"), text).expect("written");
         }
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn what_is_no_result_is_told_and_not_taken_for_one() {
         let path = folder("foreign");
-        let store = Store::open(&path).expect("writable");
+        let store = ResultStore::open(&path).expect("writable");
         fs::write(path.join("runs").join("a.json"), "{\"kind\": \"run\", \"comm").expect("written");
         assert!(store.get("a").expect_err("cut off").0.contains("move it elsewhere"));
         assert!(store.all().is_err());
@@ -349,6 +349,6 @@ mod tests {
             "{says}"
         );
         fs::remove_dir_all(&path).expect("its own directory");
-        assert!(Store::existing(&path).expect_err("gone").0.contains("contend sweep"));
+        assert!(ResultStore::existing(&path).expect_err("gone").0.contains("contend sweep"));
     }
 }

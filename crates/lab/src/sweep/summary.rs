@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::{Against, Machine, Point, Run};
 use stats::{Comparison, Interval, Paired, Spread, Verdict};
 
-use super::{Entry, LeftOut, Store, Sweep};
+use super::{LeftOut, ResultStore, StoredResult, Sweep};
 use crate::speed::{self, Basis, Judged, Speed};
 use crate::{Refusal, Starvation};
 
@@ -19,7 +19,7 @@ pub(crate) const MARGIN: f64 = 1.05;
 #[derive(Debug, Default)]
 pub struct Summary {
     /// The lines, by point, and at each point by scheme, in the order of the recipe.
-    pub lines: Vec<Line>,
+    pub lines: Vec<PointSummary>,
     /// The number of runs that were made, of those that the recipe asks for.
     pub made: usize,
     /// The number of runs whose workers did not get the processor time that they asked for, although the runs were
@@ -35,7 +35,7 @@ pub struct Summary {
 
 /// The results of a scheme at a point.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct PointSummary {
     /// The values of the point, in the order of [`Sweep::axes`].
     pub point: Vec<String>,
     /// The scheme.
@@ -61,7 +61,7 @@ pub struct Line {
     pub(crate) speeds: BTreeMap<u64, Speed>,
 }
 
-impl Line {
+impl PointSummary {
     /// Returns the line of a scheme at a point from its results by repetition. `first` are the speeds of the scheme
     /// that it is compared with.
     pub(crate) fn new(
@@ -108,11 +108,11 @@ impl Summary {
     ///
     /// # Errors
     /// Files that cannot be read.
-    pub fn new(sweep: &Sweep, store: &Store) -> Result<Self, Refusal> {
+    pub fn new(sweep: &Sweep, store: &ResultStore) -> Result<Self, Refusal> {
         let mut summary = Self::default();
         let mut cells: BTreeMap<(&[String], &str), BTreeMap<u64, Run>> = BTreeMap::new();
         for unit in &sweep.units {
-            let Some(Entry { run, .. }) = store.get(&unit.id)? else { continue };
+            let Some(StoredResult { run, .. }) = store.get(&unit.id)? else { continue };
             summary.count(&run);
             cells.entry((&unit.point, unit.scheme)).or_default().insert(unit.repetition, run);
         }
@@ -130,7 +130,7 @@ impl Summary {
             for scheme in sweep.schemes.iter().filter(is_run) {
                 let results = cells.remove(&(point, scheme)).unwrap_or_default();
                 let first = first.as_ref().filter(|_| *scheme != sweep.schemes[0]);
-                summary.lines.push(Line::new(point.to_vec(), scheme, results, first));
+                summary.lines.push(PointSummary::new(point.to_vec(), scheme, results, first));
             }
         }
         Ok(summary)
@@ -181,12 +181,12 @@ pub(crate) fn judged(comparison: &Comparison) -> Verdict {
 }
 
 /// Returns a line of a sweep as a result.
-pub fn point(sweep: &Sweep, line: &Line) -> Point {
+pub fn point(sweep: &Sweep, line: &PointSummary) -> Point {
     point_of(&sweep.recipe.workload, &sweep.axes, sweep.schemes[0], line)
 }
 
 /// Returns a line as a result, given the names of the axes and of the scheme that the line is compared with.
-pub(crate) fn point_of(workload: &str, axes: &[String], first: &str, line: &Line) -> Point {
+pub(crate) fn point_of(workload: &str, axes: &[String], first: &str, line: &PointSummary) -> Point {
     let against = |comparison: &Comparison| Against {
         ratio: comparison.ratio,
         interval: comparison.interval.into(),
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn schemes_are_compared_with_the_first_within_repetitions() {
         let path = std::env::temp_dir().join(format!("contend-summary-{}", std::process::id()));
-        let (sweep, store) = (sweep(), Store::open(&path).expect("writable"));
+        let (sweep, store) = (sweep(), ResultStore::open(&path).expect("writable"));
         for unit in &sweep.units {
             // Repetitions differ by far more than schemes do, and at one point something goes wrong.
             let base = 1_000.0 * (unit.repetition + 1) as f64;

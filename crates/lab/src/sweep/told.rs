@@ -3,7 +3,7 @@
 use stats::Comparison;
 
 use super::summary::{MARGIN, verdict_name};
-use super::{LeftOut, Line, Summary, Sweep, VARIANT};
+use super::{LeftOut, PointSummary, Summary, Sweep, VARIANT};
 use crate::speed::Basis;
 use crate::text::{Lines, Table, count, duration_s, percent, plural, ratio_interval};
 
@@ -77,7 +77,7 @@ pub(crate) fn heads(axes: &[String], against: Option<&str>) -> Vec<String> {
 }
 
 /// Returns the figures of a line as text, in the columns of [`heads`].
-pub(crate) fn row(line: &Line, has_others: bool) -> Vec<String> {
+pub(crate) fn row(line: &PointSummary, has_others: bool) -> Vec<String> {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let mut row = line.point.clone();
     row.extend([line.scheme.clone(), line.throughput_txn_s.len().to_string()]);

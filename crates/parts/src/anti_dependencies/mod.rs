@@ -1,6 +1,6 @@
 //! Anti-dependencies of an attempt: the commits that overwrote its reads, and the commits that read what it overwrites.
-//! For schemes that read snapshots, or the newest commits, of version chains, and allow no cycle: their [`Rule`] says
-//! when anti-dependencies may close a cycle.
+//! For schemes that read snapshots, or the newest commits, of version chains, and allow no cycle: their
+//! [`AntiDependencyRule`] says when anti-dependencies may close a cycle.
 //!
 //! Each version has a note of its writer for readers of the version before. Each record and each leaf has the greatest
 //! number of a commit that has read its newest version, or its gaps. A commit draws its number and then looks for
@@ -55,7 +55,7 @@ use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::clock;
 use sync::plant::is_planted;
 
-use crate::certifier::{Certified, Certifier, Made, View};
+use crate::certifier::{Certified, Certifier, Made, SnapshotView};
 use crate::version_chain::{ChainHead, Chained, Stamped, VersionStamp, wait_for_number};
 use crate::{PendingWrites, Timestamps, plants};
 
@@ -65,7 +65,7 @@ impl<S: Chained + Shape<Header = ChainHead, Version = NotedStamp, Leaf = Gap>> W
 
 /// The rule that says when anti-dependencies may close a circle; its scheme keeps that from happening. A value is the
 /// rule's state of one attempt.
-pub trait Rule: Debug + Send + Sync + 'static {
+pub trait AntiDependencyRule: Debug + Send + Sync + 'static {
     /// Static facts about the scheme.
     const INFO: Info;
     /// The scheme's settings.
@@ -204,7 +204,7 @@ pub struct AntiDependencies<'db, S: Watched, R> {
     rule: R,
 }
 
-impl<S: Watched, R: Rule> Debug for AntiDependencies<'_, S, R> {
+impl<S: Watched, R: AntiDependencyRule> Debug for AntiDependencies<'_, S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { reads, leaves, entered, snapshot, reads_stale, overwrites_stale, reuses, rule } = self;
         let mut told = f.debug_struct("AntiDependencies");
@@ -215,7 +215,7 @@ impl<S: Watched, R: Rule> Debug for AntiDependencies<'_, S, R> {
     }
 }
 
-impl<S: Watched, R: Rule> Default for AntiDependencies<'_, S, R> {
+impl<S: Watched, R: AntiDependencyRule> Default for AntiDependencies<'_, S, R> {
     fn default() -> Self {
         let (reads, leaves, entered) = (Vec::new(), AccessSet::default(), AccessSet::default());
         let rule = R::begin(R::Line::default(), 0);
@@ -224,7 +224,7 @@ impl<S: Watched, R: Rule> Default for AntiDependencies<'_, S, R> {
     }
 }
 
-impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
+impl<'db, S: Watched, R: AntiDependencyRule> AntiDependencies<'db, S, R> {
     /// Begins an attempt that sees all commits up to `snapshot`, and perhaps later ones.
     #[inline]
     pub fn begin(&mut self, line: R::Line, snapshot: u64) {
@@ -617,14 +617,14 @@ fn search_overwriter<'db, S: Watched>(
 
 /// The certifier that refuses the attempts that a rule refuses.
 #[derive(Debug)]
-pub struct Watching<R: Rule> {
+pub struct Watching<R: AntiDependencyRule> {
     shared: Shared,
     line: R::Line,
     sees_all: bool,
     rule: PhantomData<R>,
 }
 
-impl<R: Rule> Certifier for Watching<R> {
+impl<R: AntiDependencyRule> Certifier for Watching<R> {
     const INFO: Info = R::INFO;
     type Settings = R::Settings;
     type Version = NotedStamp;
@@ -668,18 +668,18 @@ impl<R: Rule> Certifier for Watching<R> {
         slot: usize,
         commits: &Timestamps,
         ticket: &Ticket,
-    ) -> View {
+    ) -> SnapshotView {
         if let (Some(safe), Some(lenient)) = (&self.shared.safe, R::LENIENT)
             && ticket.read_only
         {
             safe.take_if_due(ticket.birth, &self.shared.deciding, commits);
             let snapshot = commits.past(slot);
             certificate.begin(lenient, snapshot);
-            return View::of(snapshot);
+            return SnapshotView::of(snapshot);
         }
         let snapshot = commits.snapshot(slot);
         certificate.begin(self.line, snapshot);
-        View { snapshot, sees: if self.sees_all { VersionStamp::UNDECIDED - 1 } else { snapshot } }
+        SnapshotView { snapshot, sees: if self.sees_all { VersionStamp::UNDECIDED - 1 } else { snapshot } }
     }
 
     #[inline]

@@ -84,19 +84,19 @@ pub struct Script {
     /// The story, in prose.
     pub story: String,
     /// The rows that are loaded.
-    pub load: Rows,
+    pub load: ScriptRows,
     /// The steps, in this order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptStep>,
     /// The tables whose rows are checked in the end, and those rows.
-    pub end: Option<(Vec<TableName>, Rows)>,
+    pub end: Option<(Vec<TableName>, ScriptRows)>,
     /// The claims about the outcome.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ScriptClaim>,
     /// The lines of the file.
     pub lines: Vec<String>,
 }
 
 /// Rows by table and key.
-pub type Rows = BTreeMap<(TableName, u64), u64>;
+pub type ScriptRows = BTreeMap<(TableName, u64), u64>;
 
 /// A table that scripts use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,20 +111,20 @@ pub enum TableName {
 
 /// A step of a transaction.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct ScriptStep {
     /// The line of the file, from 1.
     pub line: usize,
     /// The transaction, from 0: `t1` is 0.
     pub txn: usize,
     /// The action of the step.
-    pub act: Act,
+    pub act: ScriptAction,
     /// The result that the step sees in the told history, if the script gives one.
     pub sees: Option<Seen>,
 }
 
 /// The action of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum ScriptAction {
     /// The transaction begins.
     Begin,
     /// The transaction commits.
@@ -132,12 +132,12 @@ pub enum Act {
     /// The transaction rolls back.
     Rollback,
     /// The transaction executes an operation.
-    Do(Op),
+    Do(ScriptOp),
 }
 
 /// An operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Op {
+pub enum ScriptOp {
     /// Reads a row.
     Read(TableName, u64),
     /// Reads a row and writes it.
@@ -194,7 +194,7 @@ pub enum Seen {
 
 /// A claim about the outcome of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Claim {
+pub enum ScriptClaim {
     /// At these levels the told history never comes about.
     Never(Vec<Isolation>),
     /// Under schemes that promise one of these levels the told history comes about.
@@ -223,7 +223,7 @@ impl Script {
     }
 
     /// The steps of a transaction, with their numbers.
-    pub fn steps_of(&self, txn: usize) -> impl Iterator<Item = (usize, &Step)> {
+    pub fn steps_of(&self, txn: usize) -> impl Iterator<Item = (usize, &ScriptStep)> {
         self.steps.iter().enumerate().filter(move |(_, step)| step.txn == txn)
     }
 
@@ -274,7 +274,7 @@ impl fmt::Display for Keys {
     }
 }
 
-impl fmt::Display for Act {
+impl fmt::Display for ScriptAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Begin => f.write_str("begin"),
@@ -285,7 +285,7 @@ impl fmt::Display for Act {
     }
 }
 
-impl fmt::Display for Op {
+impl fmt::Display for ScriptOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(table, key) => write!(f, "read {} {key}", table.name()),

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use engine::{Abort, Isolation};
 
-use super::{Act, Change, Claim, Fact, Keys, LEVELS, Op, Rows, Script, Seen, Step, TXNS_MAX, TableName};
+use super::{
+    Change, Fact, Keys, LEVELS, Script, ScriptAction, ScriptClaim, ScriptOp, ScriptRows, ScriptStep, Seen,
+    TXNS_MAX, TableName,
+};
 
 /// A syntax error in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +52,7 @@ impl Script {
             title: String::new(),
             from: String::new(),
             story: String::new(),
-            load: Rows::new(),
+            load: ScriptRows::new(),
             steps: Vec::new(),
             end: None,
             claims: Vec::new(),
@@ -83,8 +86,8 @@ impl Script {
         match line.split_once(':') {
             Some(("load", rows)) if !has_begun => self.load = table_rows(rows)?.1,
             Some(("end", rows)) => self.end = Some(table_rows(rows)?),
-            Some(("never", names)) => self.claims.push(Claim::Never(forbidden(&levels(names)?))),
-            Some(("shown", names)) => self.claims.push(Claim::Shown(levels(names)?)),
+            Some(("never", names)) => self.claims.push(ScriptClaim::Never(forbidden(&levels(names)?))),
+            Some(("shown", names)) => self.claims.push(ScriptClaim::Shown(levels(names)?)),
             Some((txn, steps)) if is_txn(txn) => {
                 let txn = self.txn(txn)?;
                 for step in steps.split(';') {
@@ -117,14 +120,17 @@ impl Script {
             None => (text, None),
         };
         let act = act(text)?;
-        if self.steps_of(txn).any(|(_, step)| matches!(step.act, Act::Commit | Act::Rollback)) {
+        if self
+            .steps_of(txn)
+            .any(|(_, step)| matches!(step.act, ScriptAction::Commit | ScriptAction::Rollback))
+        {
             return expected(&format!("nothing more of t{}, which has ended", txn + 1), text);
         }
-        if act == Act::Begin && self.steps_of(txn).next().is_some() {
+        if act == ScriptAction::Begin && self.steps_of(txn).next().is_some() {
             return expected("`begin` as a first step only", text);
         }
         let sees = sees.map(|sees| seen(&act, sees)).transpose()?;
-        self.steps.push(Step { line, txn, act, sees });
+        self.steps.push(ScriptStep { line, txn, act, sees });
         Ok(())
     }
 
@@ -173,7 +179,7 @@ impl Script {
             return expected("steps", "");
         }
         for txn in 0..self.txns() {
-            let ends = |act: &Act| matches!(act, Act::Commit | Act::Rollback);
+            let ends = |act: &ScriptAction| matches!(act, ScriptAction::Commit | ScriptAction::Rollback);
             if !self.steps_of(txn).any(|(_, step)| ends(&step.act)) {
                 return expected(&format!("`commit` or `rollback` of t{}", txn + 1), "");
             }
@@ -214,7 +220,7 @@ fn forbidden(levels: &[Isolation]) -> Vec<Isolation> {
 }
 
 /// Parses rows of tables, `point 1=10 2=20; ordered 1..9=0`; returns the named tables and the rows.
-fn table_rows(text: &str) -> Parsed<(Vec<TableName>, Rows)> {
+fn table_rows(text: &str) -> Parsed<(Vec<TableName>, ScriptRows)> {
     let (mut tables, mut rows) = (Vec::new(), BTreeMap::new());
     for part in text.split(';') {
         let mut words = part.split_whitespace();
@@ -263,36 +269,40 @@ fn key(table: TableName, text: &str) -> Parsed<u64> {
     if keys.from == keys.to { Ok(keys.from) } else { expected("one key", text) }
 }
 
-fn act(text: &str) -> Parsed<Act> {
+fn act(text: &str) -> Parsed<ScriptAction> {
     let words: Vec<&str> = text.split_whitespace().collect();
     Ok(match words[..] {
-        ["begin"] => Act::Begin,
-        ["commit"] => Act::Commit,
-        ["rollback"] => Act::Rollback,
-        [verb, name, ref rest @ ..] if VERBS.contains(&verb) => Act::Do(op(text, verb, table(name)?, rest)?),
+        ["begin"] => ScriptAction::Begin,
+        ["commit"] => ScriptAction::Commit,
+        ["rollback"] => ScriptAction::Rollback,
+        [verb, name, ref rest @ ..] if VERBS.contains(&verb) => {
+            ScriptAction::Do(op(text, verb, table(name)?, rest)?)
+        }
         _ => return expected(&format!("begin, commit, rollback, {}", VERBS.join(", ")), text),
     })
 }
 
 const VERBS: [&str; 8] = ["read", "update", "add", "replace", "insert", "delete", "scan", "scan_by"];
 
-fn op(text: &str, verb: &str, table: TableName, rest: &[&str]) -> Parsed<Op> {
+fn op(text: &str, verb: &str, table: TableName, rest: &[&str]) -> Parsed<ScriptOp> {
     Ok(match (verb, rest) {
-        ("read", [at]) => Op::Read(table, key(table, at)?),
-        ("update", [at, "=", value]) => Op::Update(table, key(table, at)?, Change::To(number(value)?)),
-        ("update", [at, "+", amount]) => Op::Update(table, key(table, at)?, Change::By(number(amount)?)),
-        ("add", [at, "+", amount]) if table != TableName::Indexed => {
-            Op::Add(table, key(table, at)?, number(amount)?)
+        ("read", [at]) => ScriptOp::Read(table, key(table, at)?),
+        ("update", [at, "=", value]) => ScriptOp::Update(table, key(table, at)?, Change::To(number(value)?)),
+        ("update", [at, "+", amount]) => {
+            ScriptOp::Update(table, key(table, at)?, Change::By(number(amount)?))
         }
-        ("replace", [at, "=", value]) => Op::Replace(table, key(table, at)?, number(value)?),
+        ("add", [at, "+", amount]) if table != TableName::Indexed => {
+            ScriptOp::Add(table, key(table, at)?, number(amount)?)
+        }
+        ("replace", [at, "=", value]) => ScriptOp::Replace(table, key(table, at)?, number(value)?),
         ("insert", [at, "=", value]) => {
             let keys = range(table, at)?;
             if keys.to - keys.from >= INSERTED_MAX {
                 return expected(&format!("at most {INSERTED_MAX} keys"), at);
             }
-            Op::Insert(keys, number(value)?)
+            ScriptOp::Insert(keys, number(value)?)
         }
-        ("delete", [at]) => Op::Delete(table, key(table, at)?),
+        ("delete", [at]) => ScriptOp::Delete(table, key(table, at)?),
         ("scan", [at, how @ ..]) if table == TableName::Ordered => scan(range(table, at)?, how)?,
         ("scan_by", [at, how @ ..]) if table == TableName::Indexed => {
             let (from, to) = bounds(at)?;
@@ -312,7 +322,7 @@ fn op(text: &str, verb: &str, table: TableName, rest: &[&str]) -> Parsed<Op> {
     })
 }
 
-fn scan(keys: Keys, how: &[&str]) -> Parsed<Op> {
+fn scan(keys: Keys, how: &[&str]) -> Parsed<ScriptOp> {
     let (is_forward, how) = match how {
         ["backward", rest @ ..] => (false, rest),
         rest => (true, rest),
@@ -325,19 +335,21 @@ fn scan(keys: Keys, how: &[&str]) -> Parsed<Op> {
         },
         _ => return expected("`backward`, `limit N`, both in this order, or neither", &how.join(" ")),
     };
-    Ok(Op::Scan { keys, is_forward, limit })
+    Ok(ScriptOp::Scan { keys, is_forward, limit })
 }
 
 /// Parses the result that a step sees.
-fn seen(act: &Act, text: &str) -> Parsed<Seen> {
+fn seen(act: &ScriptAction, text: &str) -> Parsed<Seen> {
     match act {
-        Act::Do(Op::Read(..) | Op::Update(..)) if text == "none" => Ok(Seen::Value(None)),
-        Act::Do(Op::Read(..) | Op::Update(..)) => match text.parse() {
+        ScriptAction::Do(ScriptOp::Read(..) | ScriptOp::Update(..)) if text == "none" => {
+            Ok(Seen::Value(None))
+        }
+        ScriptAction::Do(ScriptOp::Read(..) | ScriptOp::Update(..)) => match text.parse() {
             Ok(value) => Ok(Seen::Value(Some(value))),
             Err(_) => expected("a value or `none`", text),
         },
-        Act::Do(Op::Scan { .. }) if text == "nothing" => Ok(Seen::Rows(Vec::new())),
-        Act::Do(Op::Scan { .. }) => {
+        ScriptAction::Do(ScriptOp::Scan { .. }) if text == "nothing" => Ok(Seen::Rows(Vec::new())),
+        ScriptAction::Do(ScriptOp::Scan { .. }) => {
             let mut rows = Vec::new();
             for word in text.split_whitespace() {
                 let Some((keys, value)) = word.split_once('=') else {
@@ -348,15 +360,17 @@ fn seen(act: &Act, text: &str) -> Parsed<Seen> {
             }
             Ok(Seen::Rows(rows))
         }
-        Act::Do(op) => {
-            let not_done = if matches!(op, Op::Insert(..)) { "there" } else { "none" };
+        ScriptAction::Do(op) => {
+            let not_done = if matches!(op, ScriptOp::Insert(..)) { "there" } else { "none" };
             match text {
                 "done" => Ok(Seen::Done(true)),
                 _ if text == not_done => Ok(Seen::Done(false)),
                 _ => expected(&format!("`done` or `{not_done}`"), text),
             }
         }
-        Act::Begin | Act::Commit | Act::Rollback => expected("no result of this step", text),
+        ScriptAction::Begin | ScriptAction::Commit | ScriptAction::Rollback => {
+            expected("no result of this step", text)
+        }
     }
 }
 
@@ -380,7 +394,7 @@ mod tests {
         let script = Script::parse("good", GOOD).expect("it is right");
         assert_eq!((script.title.as_str(), script.from.as_str()), ("Lost update", "nobody"));
         assert_eq!(script.story, "A story:\nof two lines.\n");
-        assert_eq!(script.load, Rows::from([((TableName::Point, 1), 10)]));
+        assert_eq!(script.load, ScriptRows::from([((TableName::Point, 1), 10)]));
         let told: Vec<_> = (0..script.steps.len()).map(|step| script.text_of(step)).collect();
         let steps = [
             "t1: read point 1",
@@ -391,9 +405,12 @@ mod tests {
         ];
         assert_eq!(told, steps);
         assert_eq!(script.steps[1].sees, Some(Seen::Value(Some(10))));
-        assert_eq!(script.end, Some((vec![TableName::Point], Rows::from([((TableName::Point, 1), 11)]))));
+        assert_eq!(
+            script.end,
+            Some((vec![TableName::Point], ScriptRows::from([((TableName::Point, 1), 11)])))
+        );
         let never = vec![Isolation::Serializable, Isolation::Snapshot, Isolation::StrictlySerializable];
-        assert_eq!(script.claims, [Claim::Never(never)]);
+        assert_eq!(script.claims, [ScriptClaim::Never(never)]);
         let facts = vec![Fact::Waits(1), Fact::Aborts(0, Some(Abort::LockBusy))];
         assert_eq!(script.facts("t2 waits, t1 aborts (lock_busy)"), Ok(facts));
     }

@@ -25,7 +25,7 @@ use stdx::{Rng, panics};
 use sync::{Latched, clock, waiter};
 
 use super::stage::Stage;
-use super::{Act, Rows, Script, Seen, TXNS_MAX};
+use super::{Script, ScriptAction, ScriptRows, Seen, TXNS_MAX};
 
 /// The number of looks at a suspended fiber after which its step counts as waiting.
 const LOOKS_PER_WAIT: u32 = 64;
@@ -44,7 +44,7 @@ pub struct ScriptOutcome {
     /// The outcomes of the transactions.
     pub txns: Vec<TxnOutcome>,
     /// All rows in the end; empty if the script was cut off.
-    pub rows: Rows,
+    pub rows: ScriptRows,
     /// The reason for which the script was cut off, if it was: the script was stuck, or the scheme panicked.
     pub broken: Option<String>,
     /// Whether the script was stuck: all open transactions waited for each other.
@@ -153,7 +153,7 @@ fn casts(script: &Script) -> Vec<Vec<usize>> {
             casts.last_mut().expect("one at least").push(step.txn);
             open += 1;
         }
-        open -= usize::from(matches!(step.act, Act::Commit | Act::Rollback));
+        open -= usize::from(matches!(step.act, ScriptAction::Commit | ScriptAction::Rollback));
     }
     casts.retain(|cast| !cast.is_empty());
     casts
@@ -206,7 +206,7 @@ impl State {
         let outcome = ScriptOutcome {
             steps: vec![StepOutcome::default(); steps],
             txns: vec![TxnOutcome::default(); txns],
-            rows: Rows::new(),
+            rows: ScriptRows::new(),
             broken: None,
             is_stuck: false,
         };
@@ -362,7 +362,7 @@ impl State {
         let act = &self.script.steps[number].act;
         let mut before = self.script.steps_of(txn).filter(|(step, _)| self.turns[*step] != Turn::Ahead);
         before.any(|(_, step)| match (act, &step.act) {
-            (Act::Do(one), Act::Do(other)) => {
+            (ScriptAction::Do(one), ScriptAction::Do(other)) => {
                 let (one, other) = (one.keys(), other.keys());
                 one.table == other.table && one.from <= other.to && other.from <= one.to
             }
@@ -482,10 +482,10 @@ impl Workload for Show {
         for (number, step) in self.script.steps_of(txn) {
             self.turn(number);
             let seen = match &step.act {
-                Act::Begin => None,
-                Act::Do(op) => Some(self.stage.execute(op, to)?),
-                Act::Commit => break,
-                Act::Rollback => return Err(Abort::Rollback),
+                ScriptAction::Begin => None,
+                ScriptAction::Do(op) => Some(self.stage.execute(op, to)?),
+                ScriptAction::Commit => break,
+                ScriptAction::Rollback => return Err(Abort::Rollback),
             };
             self.state.lock().made(number, seen);
         }

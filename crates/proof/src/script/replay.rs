@@ -6,12 +6,12 @@
 use engine::Isolation;
 
 use super::play::{Ending, ScriptOutcome};
-use super::{Act, Keys, Op, Rows, Script, Seen, Step, TableName, TxnOutcome};
+use super::{Keys, Script, ScriptAction, ScriptOp, ScriptRows, ScriptStep, Seen, TableName, TxnOutcome};
 
 /// A transaction that took effect.
 struct Happened<'s> {
     /// Its operations, and the result that each saw where that matters.
-    ops: Vec<(&'s Op, Option<&'s Seen>)>,
+    ops: Vec<(&'s ScriptOp, Option<&'s Seen>)>,
     writes: bool,
     began: u32,
     ended: u32,
@@ -23,10 +23,10 @@ struct Tried<'s> {
     txns: Vec<Happened<'s>>,
     is_placed: Vec<bool>,
     /// The rows after each number of transactions, and the keys that the last of these transactions wrote.
-    states: Vec<(Rows, Vec<(TableName, u64)>)>,
+    states: Vec<(ScriptRows, Vec<(TableName, u64)>)>,
     order: Vec<usize>,
     /// Whether rows may be the rows in the end.
-    fits: &'s dyn Fn(&Rows) -> bool,
+    fits: &'s dyn Fn(&ScriptRows) -> bool,
 }
 
 impl ScriptOutcome {
@@ -38,8 +38,8 @@ impl ScriptOutcome {
                 Ending::RolledBack => false,
                 Ending::Aborted(_) => return None,
             };
-            let ops = script.steps_of(number).filter_map(|(step, Step { act, .. })| match act {
-                Act::Do(op) => Some((op, self.steps[step].seen.as_ref())),
+            let ops = script.steps_of(number).filter_map(|(step, ScriptStep { act, .. })| match act {
+                ScriptAction::Do(op) => Some((op, self.steps[step].seen.as_ref())),
                 _ => None,
             });
             Some(Happened { ops: ops.collect(), writes, began: txn.began, ended: txn.ended })
@@ -55,9 +55,9 @@ impl Script {
         let txns = (0..self.txns()).map(|txn| {
             let steps: Vec<_> = self.steps_of(txn).collect();
             let (began, ended) = (steps[0].0 as u32, steps[steps.len() - 1].0 as u32);
-            let writes = steps.iter().any(|(_, step)| step.act == Act::Commit);
-            let ops = steps.into_iter().filter_map(|(_, Step { act, sees, .. })| match act {
-                Act::Do(op) => Some((op, sees.as_ref())),
+            let writes = steps.iter().any(|(_, step)| step.act == ScriptAction::Commit);
+            let ops = steps.into_iter().filter_map(|(_, ScriptStep { act, sees, .. })| match act {
+                ScriptAction::Do(op) => Some((op, sees.as_ref())),
                 _ => None,
             });
             Happened { ops: ops.collect(), writes, began, ended }
@@ -66,7 +66,7 @@ impl Script {
     }
 
     /// Whether these may be the rows in the end.
-    pub(super) fn ends_with(&self, rows: &Rows) -> bool {
+    pub(super) fn ends_with(&self, rows: &ScriptRows) -> bool {
         self.end.as_ref().is_none_or(|(tables, end)| {
             rows.iter().filter(|((table, _), _)| tables.contains(table)).eq(end.iter())
         })
@@ -77,7 +77,7 @@ fn explains(
     level: Isolation,
     script: &Script,
     txns: Vec<Happened<'_>>,
-    fits: &dyn Fn(&Rows) -> bool,
+    fits: &dyn Fn(&ScriptRows) -> bool,
 ) -> bool {
     let is_placed = vec![false; txns.len()];
     let states = vec![(script.load.clone(), Vec::new())];
@@ -119,7 +119,7 @@ impl Tried<'_> {
     }
 
     /// The state after this transaction if it comes next; `None` if it cannot.
-    fn place(&self, txn: usize) -> Option<(Rows, Vec<(TableName, u64)>)> {
+    fn place(&self, txn: usize) -> Option<(ScriptRows, Vec<(TableName, u64)>)> {
         let last = self.order.len();
         let first = if self.level == Isolation::Snapshot {
             // The snapshot contains all transactions that had committed when it was taken.
@@ -149,7 +149,7 @@ impl Tried<'_> {
 impl Happened<'_> {
     /// The rows after the transaction if it began with `rows`, and the keys that it wrote; `None` if it would have seen
     /// something else.
-    fn replay(&self, rows: &Rows) -> Option<(Rows, Vec<(TableName, u64)>)> {
+    fn replay(&self, rows: &ScriptRows) -> Option<(ScriptRows, Vec<(TableName, u64)>)> {
         let (mut rows, mut written) = (rows.clone(), Vec::new());
         for (op, seen) in &self.ops {
             let sees = op.replay(&mut rows, &mut written);
@@ -164,10 +164,10 @@ impl Happened<'_> {
     }
 }
 
-impl Op {
+impl ScriptOp {
     /// Executes the operation on the rows, and returns what it sees.
-    fn replay(&self, rows: &mut Rows, written: &mut Vec<(TableName, u64)>) -> Seen {
-        let mut write = |rows: &mut Rows, at: (TableName, u64), value: Option<u64>| {
+    fn replay(&self, rows: &mut ScriptRows, written: &mut Vec<(TableName, u64)>) -> Seen {
+        let mut write = |rows: &mut ScriptRows, at: (TableName, u64), value: Option<u64>| {
             written.push(at);
             match value {
                 Some(value) => rows.insert(at, value),
@@ -201,7 +201,12 @@ impl Op {
     }
 }
 
-fn scan(rows: &Rows, Keys { table, from, to }: Keys, is_forward: bool, limit: usize) -> Vec<(u64, u64)> {
+fn scan(
+    rows: &ScriptRows,
+    Keys { table, from, to }: Keys,
+    is_forward: bool,
+    limit: usize,
+) -> Vec<(u64, u64)> {
     let all = rows.range((table, 0)..=(table, u64::MAX)).map(|(&(_, key), &value)| (key, value));
     let mut found: Vec<_> = if table == TableName::Indexed {
         let mut found: Vec<_> = all.filter(|(_, value)| (from..=to).contains(value)).collect();

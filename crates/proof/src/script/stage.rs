@@ -8,7 +8,7 @@ use engine::{
 };
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::{Act, Change, Keys, Op, Rows, Script, Seen, TableName};
+use super::{Change, Keys, Script, ScriptAction, ScriptOp, ScriptRows, Seen, TableName};
 
 /// The number of keys of a home.
 pub(super) const HOME_KEYS: u64 = 100;
@@ -139,7 +139,7 @@ impl Stage {
     }
 
     /// Loads rows.
-    pub(super) fn load(&self, rows: &Rows, loader: &mut impl Loader) {
+    pub(super) fn load(&self, rows: &ScriptRows, loader: &mut impl Loader) {
         for (&(table, key), &value) in rows {
             match table {
                 TableName::Point => loader.insert(self.point, Number(key), &Plain(value)),
@@ -150,8 +150,8 @@ impl Stage {
     }
 
     /// All rows.
-    pub(super) fn rows(&self, view: &impl Quiesced) -> Rows {
-        let mut rows = Rows::new();
+    pub(super) fn rows(&self, view: &impl Quiesced) -> ScriptRows {
+        let mut rows = ScriptRows::new();
         for (name, table) in [(TableName::Point, self.point), (TableName::Ordered, self.ordered)] {
             view.rows(table, Share::WHOLE, |key, row| _ = rows.insert((name, key.0), row.0));
         }
@@ -160,18 +160,20 @@ impl Stage {
     }
 
     /// Executes an operation, and returns what it saw.
-    pub(super) fn execute<T: Transaction>(&self, op: &Op, txn: &mut T) -> Result<Seen, Abort> {
+    pub(super) fn execute<T: Transaction>(&self, op: &ScriptOp, txn: &mut T) -> Result<Seen, Abort> {
         match *op {
-            Op::Add(table, key, amount) => {
+            ScriptOp::Add(table, key, amount) => {
                 let table = if table == TableName::Point { self.point } else { self.ordered };
                 Ok(Seen::Done(txn.add(table, Number(key), |row| row.0 = row.0.wrapping_add(amount))?))
             }
-            Op::Scan { keys, is_forward, limit } => self.scan(txn, keys, is_forward, limit).map(Seen::Rows),
-            Op::Read(table, _)
-            | Op::Update(table, ..)
-            | Op::Replace(table, ..)
-            | Op::Delete(table, _)
-            | Op::Insert(Keys { table, .. }, _) => match table {
+            ScriptOp::Scan { keys, is_forward, limit } => {
+                self.scan(txn, keys, is_forward, limit).map(Seen::Rows)
+            }
+            ScriptOp::Read(table, _)
+            | ScriptOp::Update(table, ..)
+            | ScriptOp::Replace(table, ..)
+            | ScriptOp::Delete(table, _)
+            | ScriptOp::Insert(Keys { table, .. }, _) => match table {
                 TableName::Point => by_key(self.point, op, txn),
                 TableName::Ordered => by_key(self.ordered, op, txn),
                 TableName::Indexed => by_key(self.indexed, op, txn),
@@ -209,17 +211,17 @@ fn values(keys: Keys) -> RangeInclusive<ValueKey> {
 }
 
 /// Executes an operation that names its rows by their keys.
-fn by_key<R: OneValue, T: Transaction>(table: Table<R>, op: &Op, txn: &mut T) -> Result<Seen, Abort> {
+fn by_key<R: OneValue, T: Transaction>(table: Table<R>, op: &ScriptOp, txn: &mut T) -> Result<Seen, Abort> {
     Ok(match *op {
-        Op::Read(_, key) => Seen::Value(txn.read(table, Number(key), R::get)?),
-        Op::Update(_, key, change) => Seen::Value(txn.update(table, Number(key), |row| {
+        ScriptOp::Read(_, key) => Seen::Value(txn.read(table, Number(key), R::get)?),
+        ScriptOp::Update(_, key, change) => Seen::Value(txn.update(table, Number(key), |row| {
             let before = row.get();
             *row = R::new(change.of(before));
             before
         })?),
-        Op::Replace(_, key, value) => Seen::Done(txn.replace(table, Number(key), &R::new(value))?),
-        Op::Delete(_, key) => Seen::Done(txn.delete(table, Number(key))?),
-        Op::Insert(keys, value) => {
+        ScriptOp::Replace(_, key, value) => Seen::Done(txn.replace(table, Number(key), &R::new(value))?),
+        ScriptOp::Delete(_, key) => Seen::Done(txn.delete(table, Number(key))?),
+        ScriptOp::Insert(keys, value) => {
             for key in keys.from..=keys.to {
                 if !txn.insert(table, Number(key), &R::new(value))? {
                     return Ok(Seen::Done(false));
@@ -227,7 +229,7 @@ fn by_key<R: OneValue, T: Transaction>(table: Table<R>, op: &Op, txn: &mut T) ->
             }
             Seen::Done(true)
         }
-        Op::Add(..) | Op::Scan { .. } => unreachable!("not every table has these"),
+        ScriptOp::Add(..) | ScriptOp::Scan { .. } => unreachable!("not every table has these"),
     })
 }
 
@@ -241,7 +243,7 @@ impl Change {
     }
 }
 
-impl Op {
+impl ScriptOp {
     /// The keys that the operation may touch: all keys of its table for a scan by value.
     pub(super) fn keys(&self) -> Keys {
         match *self {
@@ -268,7 +270,7 @@ impl Script {
     pub(super) fn homes(&self, txn: usize) -> Homes {
         let mut homes = Homes::new();
         for (_, step) in self.steps_of(txn) {
-            if let Act::Do(op) = &step.act {
+            if let ScriptAction::Do(op) = &step.act {
                 let keys = op.keys();
                 (keys.from / HOME_KEYS..=keys.to / HOME_KEYS).for_each(|home| homes.add(home));
             }
@@ -278,6 +280,6 @@ impl Script {
 
     /// Whether a transaction writes nothing.
     pub(super) fn is_read_only(&self, txn: usize) -> bool {
-        self.steps_of(txn).all(|(_, step)| !matches!(&step.act, Act::Do(op) if !op.is_read()))
+        self.steps_of(txn).all(|(_, step)| !matches!(&step.act, ScriptAction::Do(op) if !op.is_read()))
     }
 }

@@ -5,7 +5,7 @@ use core::fmt;
 use engine::Isolation;
 
 use super::play::{Ending, ScriptOutcome};
-use super::{Act, Claim, Fact, Script, Seen, TableName};
+use super::{Fact, Script, ScriptAction, ScriptClaim, Seen, TableName};
 
 /// The scheme on which a script was played.
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +44,10 @@ pub fn judge(script: &Script, outcome: &ScriptOutcome, subject: Subject<'_>) -> 
     }
     for claim in &script.claims {
         match claim {
-            Claim::Never(levels) if levels.contains(&level) && script.has_come_about(outcome) => {
+            ScriptClaim::Never(levels) if levels.contains(&level) && script.has_come_about(outcome) => {
                 wrong.push("the told history came about, which the level forbids".to_owned());
             }
-            Claim::Shown(levels) if levels.contains(&level) && !script.has_come_about(outcome) => {
+            ScriptClaim::Shown(levels) if levels.contains(&level) && !script.has_come_about(outcome) => {
                 wrong.push("the told history did not come about".to_owned());
             }
             _ => {}
@@ -78,10 +78,10 @@ impl Script {
     pub fn has_come_about(&self, outcome: &ScriptOutcome) -> bool {
         let is_seen = self.steps.iter().zip(&outcome.steps).all(|(step, made)| match step.act {
             _ if made.was_passed => false,
-            Act::Begin => true,
-            Act::Commit => outcome.txns[step.txn].ending == Some(Ending::Committed),
-            Act::Rollback => outcome.txns[step.txn].ending == Some(Ending::RolledBack),
-            Act::Do(_) => step.sees.is_none() || step.sees == made.seen,
+            ScriptAction::Begin => true,
+            ScriptAction::Commit => outcome.txns[step.txn].ending == Some(Ending::Committed),
+            ScriptAction::Rollback => outcome.txns[step.txn].ending == Some(Ending::RolledBack),
+            ScriptAction::Do(_) => step.sees.is_none() || step.sees == made.seen,
         });
         is_seen && self.ends_with(&outcome.rows)
     }
@@ -129,13 +129,14 @@ fn came_of(script: &Script, outcome: &ScriptOutcome, number: usize) -> String {
     }
     let what = match (&made.seen, txn.ending) {
         (Some(seen), _) => seen.to_string(),
-        (None, _) if step.act == Act::Begin => "begins".to_owned(),
+        (None, _) if step.act == ScriptAction::Begin => "begins".to_owned(),
         (None, Some(Ending::Committed)) => "commits".to_owned(),
         (None, Some(Ending::RolledBack)) => "rolls back".to_owned(),
         (None, Some(Ending::Aborted(reason))) => format!("aborts ({})", reason.name()),
         (None, None) => "has not ended".to_owned(),
     };
-    let fell_back = txn.fell_back.filter(|_| matches!(step.act, Act::Commit | Act::Rollback));
+    let fell_back =
+        txn.fell_back.filter(|_| matches!(step.act, ScriptAction::Commit | ScriptAction::Rollback));
     let fell_back = fell_back.map(|reason| format!(" in the fallback, after {}", reason.name()));
     let waits = if made.has_waited { "waits, " } else { "" };
     format!("{waits}{what}{}", fell_back.unwrap_or_default())
@@ -144,7 +145,7 @@ fn came_of(script: &Script, outcome: &ScriptOutcome, number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::Rows;
+    use crate::script::ScriptRows;
     use crate::script::play::{StepOutcome, TxnOutcome};
 
     #[test]
@@ -159,7 +160,7 @@ mod tests {
         });
         let txn =
             |began, ended| TxnOutcome { ending: Some(Ending::Committed), fell_back: None, began, ended };
-        let rows = Rows::from([((TableName::Point, 1), 1)]);
+        let rows = ScriptRows::from([((TableName::Point, 1), 1)]);
         let (steps, txns) = (steps.collect(), vec![txn(0, 3), txn(1, 2)]);
         let told = ScriptOutcome { steps, txns, rows, broken: None, is_stuck: false };
         assert!(script.has_come_about(&told));

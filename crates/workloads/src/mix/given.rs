@@ -1,29 +1,29 @@
 //! Fixed inputs for the mix, in place of random ones: the loaded rows, and each operation of each transaction.
 
-use super::{At, Input, OPS_MAX, Op, Spot};
+use super::{At, Input, MixKey, MixOp, OPS_MAX};
 
 /// Rows that are loaded before the run: the table, the first key, and the number of rows, whose keys have
 /// consecutive numbers from the first key's on.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows(pub At, pub Spot, pub u64);
+pub struct LoadedRows(pub At, pub MixKey, pub u64);
 
 /// The transactions of concurrent sessions: a list for each session, in order. A session whose list is shorter than
 /// others sends empty transactions at the end.
 pub type Act = &'static [&'static [Input]];
 
-impl Rows {
+impl LoadedRows {
     /// Returns the keys of the rows, in ascending order.
-    pub(super) fn keys(self) -> impl Iterator<Item = (At, Spot)> {
+    pub(super) fn keys(self) -> impl Iterator<Item = (At, MixKey)> {
         let Self(at, first, count) = self;
-        (0..count).map(move |nth| (at, Spot::new(first.at(), first.number() + nth)))
+        (0..count).map(move |nth| (at, MixKey::new(first.at(), first.number() + nth)))
     }
 }
 
 impl Input {
     /// Creates a transaction of these operations. The transaction names the homes of all its keys, and commits.
-    pub const fn given(list: &[Op]) -> Self {
+    pub const fn given(list: &[MixOp]) -> Self {
         assert!(list.len() <= OPS_MAX, "a transaction has a bounded number of operations");
-        let mut ops = [Op::NONE; OPS_MAX];
+        let mut ops = [MixOp::NONE; OPS_MAX];
         let mut nth = 0;
         while nth < list.len() {
             ops[nth] = list[nth];

@@ -18,8 +18,8 @@ use sync::atomic::{AtomicU64, Ordering};
 use sync::waiter;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-pub use given::{Act, Rows};
-pub use op::{At, Op};
+pub use given::{Act, LoadedRows};
+pub use op::{At, MixOp};
 
 /// The maximum number of operations of a transaction.
 pub const OPS_MAX: usize = 8;
@@ -30,9 +30,9 @@ const LABELS: u64 = 4;
 
 /// A key: a home, and a number within the home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spot(u64);
+pub struct MixKey(u64);
 
-impl Spot {
+impl MixKey {
     /// Creates the key with this number at this home.
     pub const fn new(home: u64, number: u64) -> Self {
         Self(home << NUMBER_BITS | number)
@@ -47,7 +47,7 @@ impl Spot {
     }
 }
 
-impl Key for Spot {
+impl Key for MixKey {
     type Ordered = u64;
     // The prefix is the home alone, so that ranges cross from leaf to leaf.
     const SUFFIX_BITS: u32 = NUMBER_BITS;
@@ -68,11 +68,11 @@ impl Key for Spot {
 /// A row that supports additions. All its words are equal.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
-pub struct Cell([u64; 3]);
+pub struct CounterRow([u64; 3]);
 
-additive!(Cell of Spot { 0 });
+additive!(CounterRow of MixKey { 0 });
 
-impl Cell {
+impl CounterRow {
     const fn new(value: u64) -> Self {
         Self([value; 3])
     }
@@ -99,17 +99,17 @@ impl Labelled {
 }
 
 impl Row for Labelled {
-    type Key = Spot;
+    type Key = MixKey;
     type Indexes = (ByLabel,);
 }
 
-/// The other column group of a labelled row: like a [`Cell`], but without additions.
+/// The other column group of a labelled row: like a [`CounterRow`], but without additions.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Note([u64; 2]);
 
 impl Row for Note {
-    type Key = Spot;
+    type Key = MixKey;
     type Indexes = ();
 }
 
@@ -133,7 +133,7 @@ impl Key for LabelKey {
     }
 
     fn from_ordered(ordered: u128) -> Self {
-        let spot = Spot(ordered as u64);
+        let spot = MixKey(ordered as u64);
         Self { home: (ordered >> 64) as u64, label: spot.at(), number: spot.number() }
     }
 
@@ -145,20 +145,20 @@ impl Key for LabelKey {
 impl IndexOn<Labelled> for ByLabel {
     type Key = LabelKey;
 
-    fn key(key: Spot, row: &Labelled) -> LabelKey {
+    fn key(key: MixKey, row: &Labelled) -> LabelKey {
         LabelKey { home: key.at(), label: row.label % LABELS, number: key.number() }
     }
 
-    fn primary(key: LabelKey) -> Spot {
-        Spot::new(key.home, key.number)
+    fn primary(key: LabelKey) -> MixKey {
+        MixKey::new(key.home, key.number)
     }
 }
 
 /// The tables.
 #[derive(Clone, Copy, Debug)]
 struct Tables {
-    points: Table<Cell>,
-    ordered: Table<Cell>,
+    points: Table<CounterRow>,
+    ordered: Table<CounterRow>,
     labelled: Table<Labelled>,
     notes: Table<Note>,
     by_label: Index<Labelled, ByLabel>,
@@ -176,7 +176,7 @@ pub struct Mix {
     rollback_pct: u64,
     pause_pct: u64,
     /// The rows to load, if they are given.
-    rows: Option<&'static [Rows]>,
+    rows: Option<&'static [LoadedRows]>,
     /// The transactions that the sessions send, if they are given.
     act: Option<Act>,
     noticed: Noticed,
@@ -186,7 +186,7 @@ pub struct Mix {
 #[derive(Clone, Copy, Debug)]
 pub struct Input {
     len: usize,
-    ops: [Op; OPS_MAX],
+    ops: [MixOp; OPS_MAX],
     is_read_only: bool,
     rolls_back: bool,
     /// `true` if the request names the homes of all its keys.
@@ -211,7 +211,7 @@ pub fn name_of(number: u16) -> &'static str {
 
 impl Input {
     /// The operations.
-    pub fn ops(&self) -> &[Op] {
+    pub fn ops(&self) -> &[MixOp] {
         &self.ops[..self.len]
     }
 }
@@ -247,7 +247,7 @@ const fn pct(name: &'static str, default: &'static str, doc: &'static str) -> Se
 impl Mix {
     /// Returns the same workload with these rows to load.
     #[must_use]
-    pub fn with_rows(self, rows: &'static [Rows]) -> Self {
+    pub fn with_rows(self, rows: &'static [LoadedRows]) -> Self {
         Self { rows: Some(rows), ..self }
     }
 
@@ -256,11 +256,11 @@ impl Mix {
         self.act = Some(act);
     }
 
-    fn load_row(&self, at: At, key: Spot, value: u64, loader: &mut impl Loader) {
+    fn load_row(&self, at: At, key: MixKey, value: u64, loader: &mut impl Loader) {
         let Tables { points, ordered, labelled, notes, .. } = self.tables;
         match at {
-            At::Points => loader.insert(points, key, &Cell::new(value)),
-            At::Ordered => loader.insert(ordered, key, &Cell::new(value)),
+            At::Points => loader.insert(points, key, &CounterRow::new(value)),
+            At::Ordered => loader.insert(ordered, key, &CounterRow::new(value)),
             At::Labelled | At::Notes => {
                 let rows = (&Labelled::new(value % LABELS), &Note([value; 2]));
                 loader.insert((labelled, notes), key, rows);
@@ -336,7 +336,7 @@ impl Workload for Mix {
 
     fn load(&self, share: Share, loader: &mut impl Loader) {
         if let Some(rows) = self.rows {
-            let own = share.of_range(rows.iter().map(|Rows(.., count)| count).sum());
+            let own = share.of_range(rows.iter().map(|LoadedRows(.., count)| count).sum());
             let keys = rows.iter().flat_map(|rows| rows.keys()).zip(0..);
             for ((at, key), _) in keys.filter(|(_, nth)| own.contains(nth)) {
                 self.load_row(at, key, key.number(), loader);
@@ -344,7 +344,7 @@ impl Workload for Mix {
             return;
         }
         for nth in share.of_range(self.homes * self.keys.div_ceil(2)) {
-            let key = Spot::new(nth % self.homes, nth / self.homes * 2);
+            let key = MixKey::new(nth % self.homes, nth / self.homes * 2);
             for at in [At::Points, At::Ordered, At::Labelled] {
                 self.load_row(at, key, nth, loader);
             }
@@ -360,7 +360,7 @@ impl Workload for Mix {
         let len = 1 + rng.below(self.ops_max) as usize;
         let mut input = Input {
             len,
-            ops: [Op::NONE; OPS_MAX],
+            ops: [MixOp::NONE; OPS_MAX],
             is_read_only,
             rolls_back: !is_read_only && rng.below(100) < self.rollback_pct,
             tells_homes: rng.below(8) > 0,
@@ -369,7 +369,7 @@ impl Workload for Mix {
         };
         for nth in 0..len {
             let reads = is_read_only || rng.below(100) < self.read_pct;
-            input.ops[nth] = Op::random(self, reads, rng);
+            input.ops[nth] = MixOp::random(self, reads, rng);
             input.pauses |= u8::from(rng.below(100) < self.pause_pct) << nth;
         }
         input

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use engine::{Abort, Direction, IndexOn, Transaction};
 use stdx::Rng;
 
-use super::{ByLabel, Cell, LABELS, LabelKey, Labelled, Mix, Note, Spot, Tables};
+use super::{ByLabel, CounterRow, LABELS, LabelKey, Labelled, Mix, MixKey, Note, Tables};
 
 /// The maximum number of rows that a scan within one home covers, if all of them are present.
 const SCANNED_MAX: u64 = 12;
@@ -27,36 +27,36 @@ pub enum At {
 
 /// An operation.
 #[derive(Clone, Copy, Debug)]
-pub enum Op {
+pub enum MixOp {
     /// Reads a row.
-    Read(At, Spot),
+    Read(At, MixKey),
     /// Reads and writes a row. In the group with the label, the label is written.
-    Update(At, Spot, u64),
+    Update(At, MixKey, u64),
     /// Adds to a row without reading it. For tables other than those of cells, the same as `Update`.
-    Add(At, Spot, u64),
+    Add(At, MixKey, u64),
     /// Overwrites a row.
-    Replace(At, Spot, u64),
+    Replace(At, MixKey, u64),
     /// Inserts a row.
-    Insert(At, Spot, u64),
+    Insert(At, MixKey, u64),
     /// Inserts a row. If the row exists, and the point row with the second key has an odd value, overwrites the row:
     /// the access set then depends on other transactions. In the table of labelled rows the named column group is
     /// overwritten. Only for given transactions.
-    InsertOr(At, Spot, u64, Spot),
+    InsertOr(At, MixKey, u64, MixKey),
     /// Deletes a row.
-    Delete(At, Spot),
+    Delete(At, MixKey),
     /// Reads a range of keys, forward from the first key or backward from the last, up to this number of rows.
-    Scan(At, Spot, Spot, Direction, u64),
+    Scan(At, MixKey, MixKey, Direction, u64),
     /// Reads the rows of a home with a label in this range, forward from the first or backward from the last, up to
     /// this number of rows.
     ScanBy(u64, u64, u64, Direction, u64),
 }
 
-impl Op {
-    pub(super) const NONE: Self = Self::Read(At::Points, Spot::new(0, 0));
+impl MixOp {
+    pub(super) const NONE: Self = Self::Read(At::Points, MixKey::new(0, 0));
 
     pub(super) fn random(mix: &Mix, reads: bool, rng: &mut Rng) -> Self {
         let at = [At::Points, At::Ordered, At::Labelled, At::Notes][rng.below(4) as usize];
-        let key = Spot::new(rng.below(mix.homes), rng.below(mix.keys));
+        let key = MixKey::new(rng.below(mix.homes), rng.below(mix.keys));
         let value = rng.below(1 << 16);
         if !reads {
             return match rng.below(10) {
@@ -79,9 +79,9 @@ impl Op {
                 // Some scans go beyond the home's last key, into the next home.
                 let is_across = key.at() + 1 < mix.homes && rng.below(8) == 0;
                 let to = if is_across {
-                    Spot::new(key.at() + 1, rng.below(SCANNED_MAX))
+                    MixKey::new(key.at() + 1, rng.below(SCANNED_MAX))
                 } else {
-                    Spot::new(key.at(), key.number() + rng.below(SCANNED_MAX))
+                    MixKey::new(key.at(), key.number() + rng.below(SCANNED_MAX))
                 };
                 Self::Scan(at, key, to, direction, limit)
             }
@@ -109,7 +109,7 @@ impl Op {
         match self {
             Self::Read(at, key) => read(at, key, mix, txn),
             Self::Add(at @ (At::Points | At::Ordered), key, value) => {
-                txn.add(cells(at, tables), key, |cell| *cell = Cell::new(value)).map(drop)
+                txn.add(cells(at, tables), key, |cell| *cell = CounterRow::new(value)).map(drop)
             }
             Self::Update(at, key, value) | Self::Add(at, key, value) => update(at, key, value, mix, txn),
             Self::Replace(at, key, value) => replace(at, key, value, tables, txn),
@@ -118,7 +118,7 @@ impl Op {
                 if insert(at, key, value, tables, txn)? {
                     return Ok(());
                 }
-                let is_odd = |cell: &Cell| cell.0[0] % 2 == 1;
+                let is_odd = |cell: &CounterRow| cell.0[0] % 2 == 1;
                 match txn.read(tables.points, gate, is_odd)? {
                     Some(true) => replace(at, key, value, tables, txn),
                     Some(false) | None => Ok(()),
@@ -132,7 +132,7 @@ impl Op {
             Self::Scan(at, from, to, direction, limit) => scan(at, (from, to), direction, limit, mix, txn),
             Self::ScanBy(home, first, last, direction, limit) => {
                 let key = |label, number| LabelKey { home, label, number };
-                let range = key(first, 0)..=key(last, Spot(u64::MAX).number());
+                let range = key(first, 0)..=key(last, MixKey(u64::MAX).number());
                 let mut left = limit;
                 txn.scan_by(tables.by_label, range, direction, |key, row| {
                     let is_right = ByLabel::key(ByLabel::primary(key), row) == key;
@@ -146,7 +146,7 @@ impl Op {
 }
 
 /// Returns the table of cells for this operation.
-fn cells(at: At, tables: &Tables) -> engine::Table<Cell> {
+fn cells(at: At, tables: &Tables) -> engine::Table<CounterRow> {
     if at == At::Points { tables.points } else { tables.ordered }
 }
 
@@ -157,7 +157,7 @@ fn count(left: &mut u64) -> ControlFlow<()> {
 
 fn read<T: Transaction>(
     at: At,
-    key: Spot,
+    key: MixKey,
     Mix { tables, noticed, .. }: &Mix,
     txn: &mut T,
 ) -> Result<(), Abort> {
@@ -170,11 +170,17 @@ fn read<T: Transaction>(
     Ok(())
 }
 
-fn replace<T: Transaction>(at: At, key: Spot, value: u64, tables: &Tables, txn: &mut T) -> Result<(), Abort> {
+fn replace<T: Transaction>(
+    at: At,
+    key: MixKey,
+    value: u64,
+    tables: &Tables,
+    txn: &mut T,
+) -> Result<(), Abort> {
     match at {
         At::Labelled => txn.replace(tables.labelled, key, &Labelled::new(value % LABELS)),
         At::Notes => txn.replace(tables.notes, key, &Note([value; 2])),
-        _ => txn.replace(cells(at, tables), key, &Cell::new(value)),
+        _ => txn.replace(cells(at, tables), key, &CounterRow::new(value)),
     }
     .map(drop)
 }
@@ -182,7 +188,7 @@ fn replace<T: Transaction>(at: At, key: Spot, value: u64, tables: &Tables, txn: 
 /// Inserts a row. Returns `false` if the key exists.
 fn insert<T: Transaction>(
     at: At,
-    key: Spot,
+    key: MixKey,
     value: u64,
     tables: &Tables,
     txn: &mut T,
@@ -192,13 +198,13 @@ fn insert<T: Transaction>(
             let rows = (&Labelled::new(value % LABELS), &Note([value; 2]));
             txn.insert((tables.labelled, tables.notes), key, rows)
         }
-        _ => txn.insert(cells(at, tables), key, &Cell::new(value)),
+        _ => txn.insert(cells(at, tables), key, &CounterRow::new(value)),
     }
 }
 
 fn update<T: Transaction>(
     at: At,
-    key: Spot,
+    key: MixKey,
     value: u64,
     Mix { tables, noticed, .. }: &Mix,
     txn: &mut T,
@@ -219,7 +225,7 @@ fn update<T: Transaction>(
         })?,
         _ => txn.update(cells(at, tables), key, |cell| {
             let seen = cell.value();
-            *cell = Cell::new(seen.unwrap_or_default().wrapping_add(value));
+            *cell = CounterRow::new(seen.unwrap_or_default().wrapping_add(value));
             seen.is_some()
         })?,
     };
@@ -229,7 +235,7 @@ fn update<T: Transaction>(
 
 fn scan<T: Transaction>(
     at: At,
-    (from, to): (Spot, Spot),
+    (from, to): (MixKey, MixKey),
     direction: Direction,
     limit: u64,
     Mix { tables, noticed, .. }: &Mix,

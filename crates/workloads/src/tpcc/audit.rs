@@ -18,7 +18,7 @@ use super::{Output, Tpcc, found};
 
 /// A condition that did not hold for the rows read by a committed audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct FailedCondition {
     /// The condition, for example `3.3.2.1`.
     pub condition: &'static str,
     /// `W_ID`.
@@ -29,7 +29,7 @@ pub struct Finding {
     pub differ: (i64, i64),
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for FailedCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { condition, warehouse, district, differ: (said, counted) } = self;
         write!(f, "{condition} in warehouse {warehouse}, district {district}: {said} said, {counted} found")
@@ -37,9 +37,14 @@ impl fmt::Display for Finding {
 }
 
 impl Audit {
-    fn expect(&self, condition: &'static str, said: i64, counted: i64) -> Option<Finding> {
+    fn expect(&self, condition: &'static str, said: i64, counted: i64) -> Option<FailedCondition> {
         let Self { warehouse, district, .. } = *self;
-        (said != counted).then_some(Finding { condition, warehouse, district, differ: (said, counted) })
+        (said != counted).then_some(FailedCondition {
+            condition,
+            warehouse,
+            district,
+            differ: (said, counted),
+        })
     }
 }
 
@@ -65,7 +70,11 @@ impl Tpcc {
     }
 
     /// Checks 3.3.2.1: `W_YTD` is the sum of `D_YTD`.
-    fn audit_money<T: Transaction>(&self, input: &Audit, txn: &mut T) -> Result<Option<Finding>, Abort> {
+    fn audit_money<T: Transaction>(
+        &self,
+        input: &Audit,
+        txn: &mut T,
+    ) -> Result<Option<FailedCondition>, Abort> {
         let key = WarehouseKey::new(input.warehouse);
         let ytd = found(txn.read(self.tables.warehouse, key, |row| row.ytd)?)?;
         let mut of_districts: i64 = 0;
@@ -85,7 +94,7 @@ impl Tpcc {
         input: &Audit,
         next: u32,
         txn: &mut T,
-    ) -> Result<Option<Finding>, Abort> {
+    ) -> Result<Option<FailedCondition>, Abort> {
         if self.settings.is_eased {
             return Ok(None);
         }
@@ -122,7 +131,7 @@ impl Tpcc {
         input: &Audit,
         next: u32,
         txn: &mut T,
-    ) -> Result<Option<Finding>, Abort> {
+    ) -> Result<Option<FailedCondition>, Abort> {
         let (warehouse, district) = (input.warehouse, input.district);
         let order = 1 + input.draw % next.saturating_sub(1).max(1);
         let key = OrderKey::new(warehouse, district, order);

@@ -43,12 +43,12 @@ pub struct NewOrder {
     /// `O_ENTRY_D`, in milliseconds since 1970.
     pub date: u64,
     /// The lines of the order. Only the first `line_count` are in use.
-    pub lines: [Line; LINES_MAX],
+    pub lines: [OrderLineInput; LINES_MAX],
 }
 
 /// A line of an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct OrderLineInput {
     /// `OL_I_ID`; one more than the last item if the order is to roll back.
     pub item: u32,
     /// `OL_SUPPLY_W_ID`.
@@ -144,7 +144,7 @@ impl Delivery {
 impl NewOrder {
     /// Returns the lines in use.
     #[inline]
-    pub fn lines(&self) -> &[Line] {
+    pub fn lines(&self) -> &[OrderLineInput] {
         &self.lines[..usize::from(self.line_count).min(LINES_MAX)]
     }
 
@@ -257,12 +257,12 @@ impl Settings {
             line_count: rng.between(5, LINES_MAX as u64) as u8,
             customer: self.random_customer.draw(rng) as u32,
             date,
-            lines: [Line::default(); LINES_MAX],
+            lines: [OrderLineInput::default(); LINES_MAX],
         };
         let line_count = usize::from(input.line_count);
         for line in &mut input.lines[..line_count] {
             let is_remote = rng.percent(self.remote_item_pct);
-            *line = Line {
+            *line = OrderLineInput {
                 item: self.random_item.draw(rng) as u32,
                 supply_warehouse: if is_remote { self.other_warehouse(warehouse, rng) } else { warehouse },
                 quantity: rng.between(1, 10) as u16,

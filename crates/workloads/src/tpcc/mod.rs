@@ -31,8 +31,8 @@ use engine::{
 use stdx::Rng;
 use zerocopy::FromZeros;
 
-pub use audit::Finding;
-pub use input::{Audit, Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, Who};
+pub use audit::FailedCondition;
+pub use input::{Audit, Delivery, Input, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel, Who};
 pub use new_order::LineShown;
 pub use order_status::{StatusLine, StatusShown};
 pub use rows::{Address, Person, Site};
@@ -95,7 +95,7 @@ pub enum Output {
     /// The result of an Audit.
     Audit {
         /// The first condition that did not hold.
-        finding: Option<Finding>,
+        finding: Option<FailedCondition>,
     },
 }
 
@@ -152,7 +152,7 @@ pub struct Ledger {
     /// The number of audits, and the number of audits that found a violation.
     audits: (u64, u64),
     /// The finding of the first audit that found a violation.
-    finding: Option<Finding>,
+    finding: Option<FailedCondition>,
 }
 
 /// Commits in one district.

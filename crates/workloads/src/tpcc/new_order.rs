@@ -5,7 +5,7 @@ use core::iter;
 
 use engine::{Abort, Text, Transaction};
 
-use super::input::{Line, NewOrder};
+use super::input::{NewOrder, OrderLineInput};
 use super::keys::{
     CustomerKey, DistrictKey, ItemKey, NewOrderKey, OrderKey, OrderLineKey, StockKey, WarehouseKey,
     district_number,
@@ -43,7 +43,7 @@ impl Tpcc {
         // All keys are known, so that the cache misses of a dozen rows overlap.
         txn.prefetch(tables.customer_info, iter::once(customer_key));
         txn.prefetch(tables.item, input.lines().iter().map(|line| ItemKey::new(line.item)));
-        let stock_key = |line: &Line| StockKey::new(line.supply_warehouse, line.item);
+        let stock_key = |line: &OrderLineInput| StockKey::new(line.supply_warehouse, line.item);
         txn.prefetch((tables.stock, tables.stock_info), input.lines().iter().map(stock_key));
 
         let early = if self.settings.is_hot_last { None } else { Some(self.next_order(input, txn)?) };
@@ -95,7 +95,7 @@ impl Tpcc {
     fn take_item<T: Transaction>(
         &self,
         input: &NewOrder,
-        line: Line,
+        line: OrderLineInput,
         txn: &mut T,
     ) -> Result<Option<LineShown>, Abort> {
         let tables = &self.tables;

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use engine::driver::{self, Arrivals, Control, Driver, Job, Limit, Mode, Open, Process, Retry, Traffic};
+use engine::driver::{
+    self, Arrivals, ClientMode, Control, Driver, Job, Limit, OpenLoop, Process, Retry, Traffic,
+};
 use engine::setting::{Settings, Values};
 use engine::{
     Abort, ClientId, Database, Drive, Env, Facts, Homes, Observer, Schema, Scheme, Stamp, Ticket,
@@ -398,9 +400,9 @@ fn what_a_batch_cannot_wait_for_is_refused_and_a_round_trip_of_a_request_is_not(
     };
     let plain = Traffic::default();
     assert_eq!(refuses(Traffic { rtt_ns: 50_000, ..plain }), None);
-    let open = Arrivals::Open(Open { process: Process::Constant, rate_txn_s: 1e3, queue_max: 1 });
+    let open = Arrivals::Open(OpenLoop { process: Process::Constant, rate_txn_s: 1e3, queue_max: 1 });
     for (traffic, way_out) in [
-        (Traffic { mode: Mode::Interactive, ..plain }, "`--mode procedure`"),
+        (Traffic { mode: ClientMode::Interactive, ..plain }, "`--mode procedure`"),
         (Traffic { arrivals: open, ..plain }, "`--arrivals closed`"),
         (Traffic { batch: 2, ..plain }, "`--clients`"),
         (Traffic { is_paced: true, ..plain }, "terminals"),

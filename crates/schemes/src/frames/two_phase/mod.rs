@@ -1,5 +1,5 @@
 //! Strict two-phase locking (Eswaran, Gray, Lorie, Traiger, CACM 1976). It leaves one question open: what happens
-//! when a lock cannot be had at once. A [`Rule`] answers it, and each rule is a scheme of its own.
+//! when a lock cannot be had at once. A [`ConflictRule`] answers it, and each rule is a scheme of its own.
 //!
 //! IDEA        An attempt locks a record shared before it first reads it, exclusively before it writes it, and keeps
 //!             the lock to the end. Writes are buffered, so that an abort has nothing to undo.
@@ -61,7 +61,7 @@ impl Header for LockWord {
 ///
 /// The locks of an attempt are numbered from 0 in the order in which it asks for them. After an error the attempt has
 /// the locks that it had before.
-pub trait Rule: Sized + core::fmt::Debug + Send + Sync + 'static {
+pub trait ConflictRule: Sized + core::fmt::Debug + Send + Sync + 'static {
     /// The description of the scheme.
     const INFO: Info;
     /// See [`Scheme::WAITS`].
@@ -152,7 +152,7 @@ enum Value {
 
 /// A lock held.
 #[derive(Debug)]
-struct Lock<'db, R: Rule> {
+struct Lock<'db, R: ConflictRule> {
     record: RecordRef<'db, TwoPhase<R>>,
     mode: Mode,
     value: Value,
@@ -162,7 +162,7 @@ struct Lock<'db, R: Rule> {
 
 /// An attempt's private state.
 #[derive(Debug)]
-pub struct Txn<'db, R: Rule> {
+pub struct Txn<'db, R: ConflictRule> {
     slot: Slot<'db, TwoPhase<R>>,
     party: R::Party,
     locks: AccessSet<Lock<'db, R>>,
@@ -172,14 +172,14 @@ pub struct Txn<'db, R: Rule> {
     copy: CopyBuffer,
 }
 
-impl<R: Rule> Shape for TwoPhase<R> {
+impl<R: ConflictRule> Shape for TwoPhase<R> {
     type Header = R::Header;
     type Version = ();
     type Leaf = ();
     type Data = InPlace;
 }
 
-impl<R: Rule> Scheme for TwoPhase<R> {
+impl<R: ConflictRule> Scheme for TwoPhase<R> {
     const INFO: Info = R::INFO;
     const WAITS: bool = R::WAITS;
     const UPGRADES: bool = true;
@@ -368,7 +368,7 @@ impl<R: Rule> Scheme for TwoPhase<R> {
     }
 }
 
-impl<R: Rule> TwoPhase<R> {
+impl<R: ConflictRule> TwoPhase<R> {
     // ANCHOR: lock
     /// Locks a record unless it is locked as strongly already, and gives the lock's position.
     #[inline]
@@ -409,7 +409,7 @@ impl<R: Rule> TwoPhase<R> {
     }
 }
 
-impl<R: Rule> Txn<'_, R> {
+impl<R: ConflictRule> Txn<'_, R> {
     /// Makes room for the value that the attempt gives to a record that it has locked.
     #[inline]
     fn change(&mut self, position: usize) -> WordRange {
@@ -429,7 +429,7 @@ impl<R: Rule> Txn<'_, R> {
     }
 }
 
-impl<R: Rule> Lock<'_, R> {
+impl<R: ConflictRule> Lock<'_, R> {
     /// Whether a bug is planted that gives a shared lock up as soon as the record is read.
     #[inline]
     fn is_given_up(&self) -> bool {

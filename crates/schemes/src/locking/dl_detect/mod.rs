@@ -35,7 +35,7 @@ use parts::wait_graph::{Seeker, WaitGraph, Weight};
 use parts::{LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
 use sync::clock;
 
-use crate::frames::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
+use crate::frames::two_phase::{ConflictRule, Left, Mode, TwoPhase, room_for};
 
 settings! {
     /// The settings of the scheme.
@@ -122,7 +122,7 @@ impl QueueRule for InTurn {
     }
 }
 
-impl Rule for DetectCycles {
+impl ConflictRule for DetectCycles {
     const INFO: Info = Info {
         name: "dl_detect",
         title: "DL_DETECT",

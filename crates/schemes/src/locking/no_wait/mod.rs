@@ -26,7 +26,7 @@ use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 use sync::{hint, waiter};
 
-use crate::frames::two_phase::{Left, Mode, Rule, TwoPhase};
+use crate::frames::two_phase::{ConflictRule, Left, Mode, TwoPhase};
 
 settings! {
     /// The settings of the scheme.
@@ -98,7 +98,7 @@ impl crate::frames::two_phase::Header for Header {
     }
 }
 
-impl Rule for AbortAtOnce {
+impl ConflictRule for AbortAtOnce {
     const INFO: Info = Info {
         name: "no_wait",
         title: "NO_WAIT",

@@ -33,7 +33,7 @@ use engine::{Abort, Admits, Env, Family, Info, Isolation, Ticket, settings};
 use parts::{LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
 use sync::plant::is_planted;
 
-use crate::frames::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
+use crate::frames::two_phase::{ConflictRule, Left, Mode, TwoPhase, room_for};
 
 settings! {
     /// The settings of the scheme.
@@ -79,7 +79,7 @@ impl QueueRule for Age {
 }
 // ANCHOR_END: rule
 
-impl Rule for WaitOrDie {
+impl ConflictRule for WaitOrDie {
     const INFO: Info = Info {
         name: "wait_die",
         title: "WAIT_DIE",

@@ -35,7 +35,7 @@ use engine::{Abort, Admits, End, Env, Family, Info, Isolation, Ticket, settings}
 use parts::{Fates, LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
 use sync::plant::is_planted;
 
-use crate::frames::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
+use crate::frames::two_phase::{ConflictRule, Left, Mode, TwoPhase, room_for};
 
 settings! {
     /// The settings of the scheme.
@@ -89,7 +89,7 @@ impl QueueRule for Wound<'_> {
 }
 // ANCHOR_END: rule
 
-impl Rule for WoundOrWait {
+impl ConflictRule for WoundOrWait {
     const INFO: Info = Info {
         name: "wound_wait",
         title: "WOUND_WAIT",

@@ -48,7 +48,7 @@ mod tests;
 use engine::setting::Range;
 use engine::{Admits, Facts, Family, Info, Isolation, settings, words};
 use parts::PendingWrites;
-use parts::anti_dependencies::{Options, Rule, Watched, Watching};
+use parts::anti_dependencies::{AntiDependencyRule, Options, Watched, Watching};
 use parts::certifier::wait_us;
 use parts::version_chain::Stamped;
 use sync::plant::is_planted;
@@ -173,7 +173,7 @@ macro_rules! follow {
     };
 }
 
-impl Rule for Certificate {
+impl AntiDependencyRule for Certificate {
     const INFO: Info = Info {
         name: "ermia",
         title: "ERMIA",

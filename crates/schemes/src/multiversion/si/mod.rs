@@ -40,7 +40,7 @@ use engine::{
     Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket,
     Write, settings,
 };
-use parts::certifier::{Certified, Certifier, Made, View, wait_us};
+use parts::certifier::{Certified, Certifier, Made, SnapshotView, wait_us};
 use parts::version_chain::{
     ChainHead, Stamped, VersionStamp, cut, is_absent, settle, wait_for_number, words_of,
 };
@@ -192,7 +192,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         }
         let slot = txn.slot.id();
         let view = self.certifier.begin::<Self>(&mut txn.certificate, slot, &self.commits, ticket);
-        View { snapshot: txn.snapshot, sees: txn.sees } = view;
+        SnapshotView { snapshot: txn.snapshot, sees: txn.sees } = view;
         Ok(())
     }
 

@@ -42,7 +42,7 @@ pub mod entry;
 pub mod plants;
 
 use engine::{Admits, Family, Info, Isolation, settings};
-use parts::anti_dependencies::{Rule, Watching};
+use parts::anti_dependencies::{AntiDependencyRule, Watching};
 use parts::certifier::wait_us;
 use sync::plant::is_planted;
 
@@ -75,7 +75,7 @@ pub struct Structures {
 /// A number above all others.
 const NONE: u64 = u64::MAX;
 
-impl Rule for Structures {
+impl AntiDependencyRule for Structures {
     const INFO: Info = Info {
         name: "ssi",
         title: "Serializable snapshot isolation",

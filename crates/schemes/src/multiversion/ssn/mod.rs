@@ -47,7 +47,7 @@ pub mod entry;
 pub mod plants;
 
 use engine::{Admits, Family, Info, Isolation, settings, words};
-use parts::anti_dependencies::{Options, Rule, Watching};
+use parts::anti_dependencies::{AntiDependencyRule, Options, Watching};
 use parts::certifier::wait_us;
 use sync::plant::is_planted;
 
@@ -94,7 +94,7 @@ pub struct Exclusion {
 /// A number above all others.
 const NONE: u64 = u64::MAX;
 
-impl Rule for Exclusion {
+impl AntiDependencyRule for Exclusion {
     const INFO: Info = Info {
         name: "ssn",
         title: "Serial safety net",

@@ -21,7 +21,7 @@ pub(crate) mod twins;
 use core::marker::PhantomData;
 use core::ops::RangeInclusive;
 
-use engine::driver::{self, Control, Driver, Job, Limit, Mode, Retry, RunOutcome, Traffic, TypeTally};
+use engine::driver::{self, ClientMode, Control, Driver, Job, Limit, Retry, RunOutcome, Traffic, TypeTally};
 use engine::setting::{Settings, Values};
 use engine::{
     Database, Drive, Env, Forecast, Home, Homes, IndexOn, Key, Layout, Row, Schema, Scheme, Share, Ticket,
@@ -260,7 +260,7 @@ fn aborts_max(plan: &Plan) -> u64 {
 
 /// A plan as a job.
 fn job(plan: &Plan, clients: usize) -> Job {
-    let mode = if plan.rtt_ns > 0 { Mode::Interactive } else { Mode::Procedure };
+    let mode = if plan.rtt_ns > 0 { ClientMode::Interactive } else { ClientMode::Procedure };
     Job {
         retry: if plan.pause_ns + plan.rtt_ns == 0 { Retry::Same } else { Retry::Backoff },
         pause_ns: plan.pause_ns,

@@ -7,6 +7,7 @@ mod bans;
 mod book;
 mod comments;
 mod modules;
+mod names;
 mod shape;
 mod source;
 
@@ -44,6 +45,7 @@ const RULES: &[Rule] = &[
     modules::schemes_are_catalogued,
     modules::schemes_are_tested,
     modules::parts_have_two_users,
+    names::public_types_have_names_of_their_own,
     shape::files_are_short,
     shape::lines_fit_and_are_ascii,
     shape::lints_are_lifted_with_reasons,

@@ -1,29 +1,29 @@
-//! The conductor of a timed run: a thread that moves it from stage to stage, and looks at how fast it goes meanwhile.
+//! The conductor of a timed run: a thread that moves the run from stage to stage and measures its throughput.
 
 use sync::{clock, waiter};
 
 use super::{Control, Job, Limit, Stage};
 
-/// Intervals of the measured time; fewer when they would be shorter than what follows.
+/// The number of intervals of the measured time. There are fewer if they would be shorter than [`INTERVAL_MIN_NS`].
 const INTERVALS: u64 = 100;
-/// Shorter intervals say more of the conductor's own delays than of the run.
+/// The minimum length of an interval. In shorter intervals the delays of the conductor itself would matter.
 const INTERVAL_MIN_NS: u64 = 10_000_000;
-/// How long the conductor sleeps before it looks whether the run is interrupted.
+/// The maximum time for which the conductor sleeps before it checks whether the run is interrupted.
 const NAP_MAX_NS: u64 = 20_000_000;
 
-/// How fast a timed run went: commits a second of each interval. An interval lasts as long as it is to or a little
-/// longer, when the conductor came late; its rate is that of the time that it lasted.
+/// The throughput of a timed run, by interval, in commits a second. If the conductor wakes up late, an interval is a
+/// little longer than requested; its rate is computed from its actual length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThroughputSeries {
-    /// Nanoseconds that an interval is to last.
+    /// The requested length of an interval in nanoseconds.
     pub interval_ns: u64,
-    /// Of the warm-up, by interval.
+    /// The rates of the warm-up.
     pub warmup_txn_s: Vec<f64>,
-    /// Of the measured time, by interval; what is left when it ends is no interval.
+    /// The rates of the measured time. A shorter rest at the end is no interval.
     pub measured_txn_s: Vec<f64>,
-    /// Nanoseconds that the warm-up lasted.
+    /// The length of the warm-up in nanoseconds.
     pub warmup_ns: u64,
-    /// Whether the warm-up ended because the run was steady: none if nobody was to judge it.
+    /// Whether the warm-up ended because the run was steady; `None` if the job has no test of steadiness.
     pub is_warm: Option<bool>,
 }
 
@@ -50,13 +50,13 @@ pub(super) fn conduct(job: &Job, control: &Control) -> ThroughputSeries {
     series
 }
 
-/// Nanoseconds of an interval.
+/// Returns the length of an interval in nanoseconds.
 fn interval_ns(measured_ns: u64) -> u64 {
     (measured_ns / INTERVALS).max(INTERVAL_MIN_NS)
 }
 
-/// Watches a stage that lasts `lasts_ns`, unless the run is interrupted or `is_over` says of the rates so far that
-/// it is over; whether that was why it ended.
+/// Waits for the end of a stage, and appends the rates of its intervals. The stage lasts `lasts_ns`; it ends earlier if
+/// the run is interrupted, or if `is_over` holds for the rates so far. Returns whether `is_over` ended it.
 fn watch(
     control: &Control,
     interval_ns: u64,
@@ -80,7 +80,7 @@ fn watch(
     }
 }
 
-/// Sleeps until a moment; none when the run is interrupted before.
+/// Sleeps until a moment. Returns `None` if the run is interrupted before.
 fn sleep(control: &Control, until_ns: u64) -> Option<()> {
     loop {
         let left_ns = until_ns.saturating_sub(clock::now_ns());
@@ -116,7 +116,7 @@ mod tests {
         let control = Control::new(1);
         let series = conduct(&timed(40, 60, 1), &control);
         assert_eq!(control.stage(), Stage::Stopping);
-        // A conductor that sleeps too long has fewer of them.
+        // If the conductor oversleeps, there are fewer intervals.
         assert!((1..=4).contains(&series.warmup_txn_s.len()), "{series:?}");
         assert!((1..=6).contains(&series.measured_txn_s.len()), "{series:?}");
         assert!(series.warmup_ns >= 40_000_000);

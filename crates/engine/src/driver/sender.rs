@@ -1,4 +1,4 @@
-//! When a client sends its requests: what it waits for before them.
+//! The sending side of clients: what a client waits for before each of its requests.
 
 use core::cell::RefCell;
 
@@ -10,11 +10,11 @@ use super::traffic::Sent;
 use super::{Control, Job, Stage};
 use crate::Pace;
 
-/// A stream of random numbers beside those of requests.
+/// The stream of random numbers for think times, apart from those of requests.
 const PACES: u64 = 0x7061_6365_7321;
-/// How long a client sleeps before it looks whether the run is over.
+/// The maximum time for which a client sleeps before it checks whether the run is over.
 const NAP_NS: u64 = 250_000_000;
-/// Think times end at so many times their mean (TPC-C 5.2.5.4).
+/// The maximum of a think time, as a multiple of the mean (TPC-C 5.2.5.4).
 const THINKS_AT_MOST: f64 = 10.0;
 
 /// The sending side of a client.
@@ -22,12 +22,12 @@ const THINKS_AT_MOST: f64 = 10.0;
 pub(super) struct Sender<'b> {
     job: &'b Job,
     control: &'b Control,
-    /// The arrivals of the client's worker, in an open loop.
+    /// The arrivals of the client's worker, in an open loop; `None` in a closed loop.
     queue: Option<&'b RefCell<Queue>>,
     rng: Rng,
-    /// Since when the client has nothing left to think about; none before its first request.
+    /// The end of the client's last think time; `None` before its first request.
     ready_ns: Option<u64>,
-    /// When the message was to be sent that the present request is part of.
+    /// The time at which the message with the current request was due to be sent.
     message_ns: u64,
 }
 
@@ -42,7 +42,7 @@ impl<'b> Sender<'b> {
         Self { job, control, queue, rng, ready_ns: None, message_ns: 0 }
     }
 
-    /// Waits until a request has reached its worker; none if the run is over before.
+    /// Waits until a request has reached its worker. Returns `None` if the run is over before.
     #[inline]
     pub(super) fn send(&mut self, sequence: u64, pace: Pace) -> Option<Sent> {
         if self.job.traffic.is_immediate() { Some(Sent::now()) } else { self.wait(sequence, pace) }
@@ -55,7 +55,7 @@ impl<'b> Sender<'b> {
             self.prepare(pace)?;
         }
         if !sequence.is_multiple_of(traffic.batch) {
-            // It came with the one before.
+            // The request is part of the message of an earlier request.
             let late_ns = clock::now_ns().saturating_sub(self.message_ns);
             return Some(Sent { birth: clock::ticks(), late_ns });
         }
@@ -69,7 +69,7 @@ impl<'b> Sender<'b> {
         Some(sent)
     }
 
-    /// Waits for the next arrival.
+    /// Waits for the next arrival, and returns its time. Returns `None` if the run is over before.
     fn next_arrival(&self, queue: &RefCell<Queue>) -> Option<u64> {
         let now_ns = clock::now_ns();
         let at_ns = queue.borrow_mut().take(now_ns, self.control.stage());
@@ -80,17 +80,17 @@ impl<'b> Sender<'b> {
         Some(at_ns)
     }
 
-    /// Lets the time pass that comes before a request of this pace.
+    /// Waits for the end of the think time, and then for the time that this pace has before a request.
     fn prepare(&mut self, pace: Pace) -> Option<()> {
         let ready_ns = self.ready_ns.unwrap_or_else(|| {
-            // Anywhere in the cycle of the first: else all clients would begin together.
+            // A random moment within the first cycle: otherwise all clients would begin at the same time.
             let cycle_ns = (pace.before_ns + pace.after_mean_ns) as f64;
             clock::now_ns() + (self.rng.unit() * cycle_ns) as u64
         });
         self.sleep_until(ready_ns + pace.before_ns)
     }
 
-    /// A request of this pace was answered: the client thinks.
+    /// Records that a request of this pace was answered: the think time begins.
     #[inline]
     pub(super) fn answered(&mut self, pace: Pace) {
         if self.job.traffic.is_paced {
@@ -98,7 +98,7 @@ impl<'b> Sender<'b> {
         }
     }
 
-    /// Sleeps; none if the run is over before.
+    /// Sleeps until a moment. Returns `None` if the run is over before.
     fn sleep_until(&self, until_ns: u64) -> Option<()> {
         loop {
             if self.control.stage() == Stage::Stopping || self.control.is_interrupted() {
@@ -113,7 +113,7 @@ impl<'b> Sender<'b> {
     }
 }
 
-/// A time to think, in nanoseconds.
+/// Draws a think time, in nanoseconds.
 fn think_ns(rng: &mut Rng, pace: Pace) -> u64 {
     let mean_ns = pace.after_mean_ns as f64;
     exponential(rng, mean_ns).min(THINKS_AT_MOST * mean_ns) as u64

@@ -1,18 +1,18 @@
-//! Turns: how a request that its scheme aborts again and again comes to its end.
+//! Turns: exclusive execution for requests whose attempts are aborted again and again, so that every request ends.
 //!
-//! A client whose request has failed so many times in a row that waiting for it is cheaper than letting it fail on gets
-//! a turn: the other clients of its worker begin no attempt until its request has ended. If it fails on, it gets a turn
-//! of the database, in which the clients of the other workers wait, too. Who asks for a turn while another has one
-//! stands in line. Attempts that are under way when a turn begins go on to their end, and whoever has the turn waits
-//! for that: so it runs alone, nothing is left that could abort it, and how often a request fails has a bound that does
-//! not depend on any clock.
+//! A request gets a turn of its worker when its attempts have failed so many times in a row that it is cheaper to let
+//! others wait than to let the request fail again: the other clients of the worker begin no attempt until the request
+//! has ended. If the request still fails, it gets a turn of the database, in which the clients of the other workers
+//! wait, too. Requests that want a turn while another request has one wait in a queue. Attempts that are running when a
+//! turn begins run to their end, and the request with the turn waits for that. Then the request runs alone: no attempt
+//! is left that could abort it. So the number of its failures has a bound, which depends on no clock.
 //!
-//! Waiting is cheaper than failing once the request has failed as often as there are clients who would wait for it:
-//! they lose an attempt each. Published engines have no such thing; what is to show how a scheme starves requests
-//! turns it off.
+//! Waiting is cheaper than failing once the request has failed as often as there are clients that would wait for it,
+//! since each of them loses one attempt. Published engines have no turns; experiments that show how a scheme starves
+//! requests switch them off.
 //!
-//! Everything here may be Relaxed: no data passes from one attempt to another but through the scheme. Who sees a turn
-//! late makes one more attempt, which may abort that of the turn once more.
+//! All accesses here may be Relaxed: attempts pass data to each other only through the scheme. A client that sees a
+//! turn too late makes one more attempt, which may abort the attempt of the turn once more.
 
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Padded, waiter};
@@ -23,36 +23,37 @@ use super::window::Window;
 /// The turns of a run.
 #[derive(Debug)]
 pub(super) struct Turns {
-    /// Failures in a row before a turn of the worker, and of the database; none where there are no turns.
+    /// The numbers of failures in a row after which a request gets a turn of its worker and of the database; `None`
+    /// if the run has no turns.
     after: Option<[u32; 2]>,
     workers: Box<[Padded<Worker>]>,
-    database: Padded<Line>,
+    database: Padded<TurnQueue>,
 }
 
-/// A worker's.
+/// The turns of one worker.
 #[derive(Debug, Default)]
 struct Worker {
-    line: Line,
-    /// Attempts of its clients that are under way. Only its own thread writes here.
+    queue: TurnQueue,
+    /// The number of running attempts of its clients. Only the worker's own thread writes it.
     running: AtomicU64,
 }
 
-/// Those who have or want a turn, in the order in which they came.
+/// A queue for turns of one scope. Numbers are drawn and served in order, as in a ticket lock.
 #[derive(Debug, Default)]
-struct Line {
+struct TurnQueue {
     drawn: AtomicU64,
     served: AtomicU64,
 }
 
-impl Line {
-    /// Whether somebody has the turn or waits for it.
+impl TurnQueue {
+    /// Returns whether a request has the turn or waits for it.
     #[inline]
     fn is_taken(&self) -> bool {
         self.drawn.load(Ordering::Relaxed) != self.served.load(Ordering::Relaxed)
     }
 
-    /// Stands in line until it is the caller's turn, or until the run is over.
-    fn stand(&self, is_over: &dyn Fn() -> bool) {
+    /// Joins the queue, and waits until the caller has the turn or the run is over.
+    fn join(&self, is_over: &dyn Fn() -> bool) {
         let number = self.drawn.fetch_add(1, Ordering::Relaxed);
         waiter::wait_until(None, || self.served.load(Ordering::Relaxed) == number || is_over());
     }
@@ -63,12 +64,12 @@ impl Line {
 }
 
 impl Turns {
-    /// For a run.
+    /// Creates the turns of a run.
     pub(super) fn new(job: &Job) -> Self {
         let after = (job.turn_after > 0).then(|| {
             let clients_a_worker = job.clients.div_ceil(job.workers) as u32;
             let of_worker = job.turn_after.max(clients_a_worker);
-            // Where a worker has no other clients, a turn of it is none.
+            // If a worker has one client, a turn of the worker makes nobody wait, and the next step is due at once.
             let more = if clients_a_worker == 1 { 0 } else { job.turn_after.max(job.workers as u32) };
             [of_worker, of_worker + more]
         });
@@ -76,7 +77,7 @@ impl Turns {
         Self { after, workers, database: Padded::default() }
     }
 
-    /// For a client of a worker, which has this window.
+    /// Creates the state of a client of a worker. `window` is the worker's.
     pub(super) fn client<'t>(&'t self, worker: usize, window: &'t Window) -> Turn<'t> {
         Turn { turns: self, worker, window, held: Held::Nothing, had_after: 0 }
     }
@@ -86,29 +87,29 @@ impl Turns {
     }
 }
 
-/// The scope of a turn.
+/// The scope of the turn that a client has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
-    /// Nobody's.
+    /// The client has no turn.
     Nothing,
-    /// The worker's.
+    /// The other clients of its worker wait.
     Worker,
-    /// The database's.
+    /// All other clients wait.
     Database,
 }
 
-/// A client's part in the turns of a run. It gives back what it holds when it is dropped.
+/// The turns of one client. Dropping it gives back the turn that the client has.
 #[derive(Debug)]
 pub(super) struct Turn<'t> {
     turns: &'t Turns,
     worker: usize,
     window: &'t Window,
     held: Held,
-    /// How often its request had failed when it got what it holds.
+    /// The number of failures of its request at the time when it got the turn.
     had_after: u32,
 }
 
-/// An attempt that is under way: whoever has got a turn waits for its end. None where there are no turns.
+/// A running attempt, for whose end a request with a turn waits. The count is `None` if the run has no turns.
 #[derive(Debug)]
 pub(super) struct Running<'t>(Option<&'t AtomicU64>);
 
@@ -140,7 +141,7 @@ impl<'t> Turn<'t> {
     fn may_begin(&self) -> bool {
         let turns = self.turns;
         match self.held {
-            Held::Nothing => !turns.workers[self.worker].line.is_taken() && !turns.database.is_taken(),
+            Held::Nothing => !turns.workers[self.worker].queue.is_taken() && !turns.database.is_taken(),
             Held::Worker => !turns.database.is_taken(),
             Held::Database => true,
         }
@@ -152,20 +153,20 @@ impl<'t> Turn<'t> {
         waiter::wait_until(None, || self.may_begin() || is_over());
     }
 
-    /// The request has failed so many times in a row: gets it a turn if that is due. Returns how often it has failed
-    /// since, which is what pauses depend on.
+    /// Records that the request has failed `failures` times in a row, and waits for a turn if one is due. Returns the
+    /// number of failures since the request got its turn, on which the length of pauses depends.
     pub(super) fn failed(&mut self, failures: u32, is_over: impl Fn() -> bool) -> u32 {
         let Some([of_worker, of_database]) = self.turns.after else { return failures };
         let Self { turns, worker, .. } = *self;
         if self.held == Held::Nothing && failures >= of_worker {
             let _aside = self.window.aside();
-            turns.workers[worker].line.stand(&is_over);
+            turns.workers[worker].queue.join(&is_over);
             (self.held, self.had_after) = (Held::Worker, failures);
             waiter::wait_until(None, || turns.is_idle(worker) || is_over());
         }
         if self.held == Held::Worker && failures >= of_database && turns.workers.len() > 1 {
             let _aside = self.window.aside();
-            turns.database.stand(&is_over);
+            turns.database.join(&is_over);
             (self.held, self.had_after) = (Held::Database, failures);
             waiter::wait_until(None, || {
                 (0..turns.workers.len()).all(|worker| turns.is_idle(worker)) || is_over()
@@ -174,8 +175,8 @@ impl<'t> Turn<'t> {
         failures - self.had_after
     }
 
-    /// The transaction has ended: whoever waits for it goes on. Whether it ended in a turn: that of its worker is 0,
-    /// that of the database 1.
+    /// Records that the transaction has ended, so that the clients that wait for it go on. Returns the turn in which it
+    /// ended, if any: 0 is a turn of its worker, 1 a turn of the database.
     #[inline]
     pub(super) fn end(&mut self) -> Option<usize> {
         if self.held == Held::Nothing { None } else { Some(self.give_back()) }
@@ -187,7 +188,7 @@ impl<'t> Turn<'t> {
         if is_of_database {
             self.turns.database.leave();
         }
-        self.turns.workers[self.worker].line.leave();
+        self.turns.workers[self.worker].queue.leave();
         (self.held, self.had_after) = (Held::Nothing, 0);
         usize::from(is_of_database)
     }
@@ -213,7 +214,7 @@ mod tests {
         Turns::new(&Job { clients, turn_after, ..job(workers) })
     }
 
-    /// One that is always open.
+    /// A window that is always open.
     fn window() -> Window {
         Window::new(&job(1))
     }
@@ -302,13 +303,13 @@ mod tests {
             let window = window();
             for _ in 0..ROUNDS {
                 let mut client = turns.client(worker, &window);
-                // Relaxed: counts, of which the turn orders nothing but what is looked at below.
+                // Relaxed: counts; the turn orders nothing but the attempts that are counted below.
                 if worker == 0 {
                     client.failed(3, || false);
                     let seen = others.load(Ordering::Relaxed);
                     let running = client.begin(|| false);
                     (0..100).for_each(|_| workers::yield_now());
-                    // Who has seen the turn too late has made one attempt, and no more.
+                    // A worker that has seen the turn too late has made one attempt, and no more.
                     let after = others.load(Ordering::Relaxed);
                     assert!(after - seen <= 2, "{} attempts beside a turn", after - seen);
                     drop(running);

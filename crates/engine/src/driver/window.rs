@@ -1,15 +1,15 @@
-//! How many requests of a worker may be under way at a time: fewer where they keep each other from going on.
+//! Load control: limits the number of requests of a worker that are active at a time, if they hinder each other.
 //!
-//! With many clients of a worker, attempts that conflict abort each other, or wait for each other, until nearly all
-//! of what is done is done in vain: throughput thrashes. The remedy is as old as the problem, and is not the
-//! scheme's: let fewer begin. While more than half of the attempts that end were aborted, or ended while more than
-//! half of the others were blocked, the number is halved; while less than a quarter were, it grows by an eighth. Each
-//! time that it grew too far, it takes longer to grow again. (Carey, Krishnamurthi, Livny: Load control for locking:
-//! the "half-and-half" approach, PODS 1990, for the blocked ones.) Who waits for a device, or for a client in the
-//! middle of a transaction, is not blocked: there, many requests are what it takes. And where the worker has nothing
-//! to do for half of its time, an abort costs nothing that is scarce, and tells nothing.
+//! If a worker has many clients, attempts that conflict abort each other, or wait for each other, until nearly all work
+//! is wasted: the system thrashes. The known remedy is independent of the scheme: let fewer requests begin. An attempt
+//! is hindered if it was aborted, or if more than half of the others were blocked when it ended. If more than half of
+//! the attempts were hindered, the limit is halved; if fewer than a quarter were, it grows by an eighth. After each
+//! halving, it takes twice as long until the limit grows, and after each growth half as long. (Carey, Krishnamurthi,
+//! Livny: Load control for locking: the "half-and-half" approach, PODS 1990, for blocked attempts.) A request that
+//! waits for a device, or for its client in the middle of a transaction, is not blocked: such workers need many active
+//! requests. If a worker is idle for half of its time, aborts do not count: they cost nothing that is scarce.
 //!
-//! A request that is under way stays so until it has ended, however often it is aborted: others may wait for its end.
+//! A request stays active until it has ended, however often it is aborted: others may wait for its end.
 
 use core::cell::Cell;
 
@@ -17,40 +17,41 @@ use sync::{clock, fiber, waiter};
 
 use super::Job;
 
-/// After how many attempts the number is looked at again, at least: as many as tell a half from a quarter.
+/// The minimum number of attempts between two decisions on the limit: enough to tell a half from a quarter.
 const LOOK_AFTER: u32 = 32;
-/// So many good looks in a row must have been before the number grows, at most.
+/// The maximum of [`Window::patience`].
 const PATIENCE_MAX: u32 = 64;
 
-/// A worker's window. All its clients run on one thread.
+/// The limit of a worker's active requests, and the counts on which it depends. All clients of a worker run on one
+/// thread.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// Of the worker.
+    /// The number of clients of the worker.
     clients: u32,
     is_regulated: bool,
-    /// Requests that are under way, and that may be.
+    /// The number of active requests, and its limit.
     inside: Cell<u32>,
     limit: Cell<u32>,
-    /// Attempts that are under way.
+    /// The number of running attempts.
     running: Cell<u32>,
-    /// Attempts that have ended since the last look; of these, how many did while most others were blocked, and how
-    /// many of the rest were aborted.
+    /// The number of attempts that have ended since the last decision; the number of these that ended while most
+    /// others were blocked, and of the rest the number that were aborted.
     ended: Cell<u32>,
     blocked: Cell<u32>,
     aborted: Cell<u32>,
-    /// When the last look was, and how long the worker had had nothing to do by then, in ticks.
+    /// The time of the last decision, and the time for which the worker had been idle by then, in ticks.
     looked_at: Cell<u64>,
     stalled: Cell<u64>,
-    /// Good looks in a row, and how many it takes to let the number grow.
+    /// The number of decisions in a row with few hindered attempts, and the number of them after which the limit grows.
     calm: Cell<u32>,
     patience: Cell<u32>,
-    /// Requests that wait until there is room.
+    /// The requests that wait until the limit admits them.
     line: fiber::FiberQueue,
-    /// Clients that wait for something else than another's attempt.
+    /// The number of clients that wait for something else than the attempt of another.
     aside: Cell<u32>,
 }
 
-/// A client waits for something else than another's attempt.
+/// A wait of a client for something else than the attempt of another. It lasts until this is dropped.
 #[derive(Debug)]
 pub(super) struct Aside<'w>(&'w Window);
 
@@ -60,7 +61,7 @@ impl Drop for Aside<'_> {
     }
 }
 
-/// A request that is under way.
+/// An active request. It is active until this is dropped.
 #[derive(Debug)]
 pub(super) struct Inside<'w>(&'w Window);
 
@@ -73,7 +74,7 @@ impl Drop for Inside<'_> {
 }
 
 impl Window {
-    /// For a worker of a run.
+    /// Creates the window of a worker. The limit begins with the number of clients.
     pub(super) fn new(job: &Job) -> Self {
         let clients = job.clients.div_ceil(job.workers) as u32;
         let [inside, running, ended, blocked, aborted, calm, aside] = [0; 7].map(Cell::new);
@@ -98,11 +99,11 @@ impl Window {
         }
     }
 
-    /// Lets a request begin as soon as there is room for it, after those that came before.
+    /// Waits until the limit admits a request, in the order of arrival.
     #[inline]
     pub(super) fn enter(&self) -> Inside<'_> {
         if self.is_full() {
-            // Whoever calls has counted it.
+            // `admit`, which calls this fiber, has counted the request already.
             self.line.stand();
         } else {
             self.inside.set(self.inside.get() + 1);
@@ -115,7 +116,7 @@ impl Window {
         self.is_regulated && self.inside.get() >= self.limit.get()
     }
 
-    /// Calls those for whom there is room now.
+    /// Lets waiting requests begin until the limit is reached.
     #[inline]
     fn admit(&self) {
         while !self.is_full() && self.line.call() {
@@ -130,13 +131,13 @@ impl Window {
         Aside(self)
     }
 
-    /// An attempt begins.
+    /// Records that an attempt begins.
     #[inline]
     pub(super) fn begun(&self) {
         self.running.set(self.running.get() + 1);
     }
 
-    /// An attempt has ended.
+    /// Records that an attempt has ended.
     #[inline]
     pub(super) fn ended(&self, is_aborted: bool) {
         let others = self.running.get() - 1;
@@ -161,7 +162,7 @@ impl Window {
         }
     }
 
-    /// Of so many attempts that have ended, so many tell that there are too many.
+    /// Decides on the limit, after `ended` attempts of which `hindered` were hindered.
     fn look(&self, ended: u32, hindered: u32) {
         let (limit, patience) = (self.limit.get(), self.patience.get());
         if hindered > ended / 2 && limit > 1 {
@@ -180,8 +181,8 @@ impl Window {
     }
 }
 
-/// How many attempts tell that there are too many, in a time that has passed, of which the worker was stalled for a
-/// part.
+/// Returns the number of hindered attempts. Aborts count only if the worker was idle (`stalled`) for less than half of
+/// the time that has `passed`.
 const fn hindered(blocked: u32, aborted: u32, stalled: u64, passed: u64) -> u32 {
     if 2 * stalled < passed { blocked + aborted } else { blocked }
 }
@@ -197,7 +198,7 @@ mod tests {
         Window::new(&Job { clients, is_regulated: true, ..job(1) })
     }
 
-    /// The limit after so many attempts, of each four of which so many were hindered.
+    /// Returns the limit after `attempts` further attempts, of each four of which `hindered` were hindered.
     fn after(window: &Window, attempts: u32, hindered: u32) -> u32 {
         (0..attempts).for_each(|attempt| window.count(attempt % 4 < hindered, false));
         window.limit.get()

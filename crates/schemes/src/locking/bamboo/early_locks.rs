@@ -1,24 +1,28 @@
 //! Locks that are released before their owners have committed, as in Bamboo (Guo, Wu, Yan, Yu, SIGMOD 2021).
 //!
-//! The ring of a record (see `lock_queue`) begins with those who have *retired*: readers, who retire when they are
-//! granted, and writers who have shown what they wrote. One *owner* may follow, a writer who has not, and then those
-//! who wait, the oldest first. Of two in conflict the second waits for the end of the first before it commits, and
-//! ends with it if it aborts.
+//! The requests for a record form a ring (see `lock_queue`). First come the *retired* requests: readers, which retire
+//! when they are granted, and writers that have published their versions. Then there may be one *owner*, a writer that
+//! has not published its version yet. Then come the waiting requests, the oldest first. Of two conflicting requests,
+//! the attempt of the second waits for the end of the first before it commits. If a writer aborts, all attempts behind
+//! it abort, too.
 //!
-//! STATE       of a request, beside the bits of `lock_queue`: done, once it has retired; counted, while it is one in
-//!             its attempt's semaphore. 0 is out of the ring.
-//! INVARIANTS  (1) A request is counted exactly while one in conflict is before it in the ring: it changes under the
-//!                 latch, together with the semaphore (`enter`, `grant`, `is_passed`, `recount`, `cut_one`). So the
-//!                 semaphore of an attempt is the number of its requests that are counted, and who ends leaves it 0.
-//!             (2) Of two in conflict that have what they asked for, the first is older, or decided. Who asks is put
-//!                 behind the older and the decided, and the younger are cut out of the ring, or passed by a reader.
-//!             (3) Who is behind a writer has seen what that wrote, or writes over it. Whoever cuts a writer out cuts
-//!                 all behind it, all of whom are wounded before: nobody is decided who is counted.
-//!             (4) Nobody waits while there is no owner (`grant`), and one has to wait only for an owner that is older
-//!                 or decided: waits go from young to old, but for those that end by themselves.
-//!             (5) The newest versions of the record are those of the writers who have retired, in the order of the
-//!                 ring; below them is what was committed last. Whoever cuts writers out takes as many versions off
-//!                 before it lets go of the latch (asserted in `Held`'s drop).
+//! STATE       of a request, in addition to the bits of `lock_queue`: `DONE` from its retirement on; `COUNTED` while
+//!             its attempt's semaphore counts it. 0: the request is not in the ring.
+//! INVARIANTS  (1) A request is counted exactly while a conflicting request is before it in the ring. The bit and the
+//!                 semaphore change together, under the latch (`enter`, `grant`, `is_passed`, `recount`, `cut_one`).
+//!                 So the semaphore of an attempt is the number of its counted requests, and 0 after its end.
+//!             (2) Of two conflicting requests that are granted, the first is older, or its attempt is decided. A new
+//!                 request goes behind the older and the decided ones; younger ones are cut out of the ring, or a
+//!                 reader passes them.
+//!             (3) A request behind a writer has seen the writer's version, or overwrites it. When a writer is cut
+//!                 out, all requests behind it are wounded and cut out, too. This is possible, since an attempt with a
+//!                 counted request is not decided.
+//!             (4) No request waits while there is no owner (`grant`), and a request waits only for an owner that is
+//!                 older or decided. So waits go from younger to older attempts, except waits for decided ones, which
+//!                 end without waiting.
+//!             (5) The newest versions of the record are those of its retired writers, in the order of the ring; below
+//!                 them is the last committed version. An attempt that cuts writers out takes their versions off the
+//!                 record before it releases the latch (asserted when `Held` is dropped).
 
 use parts::lock_queue::{EXCLUSIVE, OWNS, Ring, WAITS};
 use parts::{Fates, Left, LockMode, LockQueues, LockWord, Party, Refused, RequestId};
@@ -39,33 +43,33 @@ pub struct EarlyLocks {
 }
 
 impl EarlyLocks {
-    /// For this many slots, at most [`RequestId::SLOTS_MAX`].
+    /// Creates the requests of this many slots, at most [`RequestId::SLOTS_MAX`].
     pub fn new(slots: usize) -> Self {
         Self { queues: LockQueues::new(slots), fates: Fates::new(slots) }
     }
 
-    /// The fates of the attempts.
+    /// Returns the fates of the attempts.
     #[inline]
     pub fn fates(&self) -> &Fates {
         &self.fates
     }
 
-    /// Makes a request ready that is in no ring.
+    /// Prepares a request that is in no ring.
     #[inline]
     pub fn ready(&self, id: RequestId, rank: u64) {
         self.queues.ready(id, rank, 0);
     }
 
-    /// Grants a record to a request that is in no ring; `false` if there are others, or the record has left the
-    /// indexes. Whoever comes then may show what it writes, but commits after the request: what it is to see is the
-    /// version that is committed.
+    /// Grants a record without other requests to a request that is in no ring. Returns `false` if there are other
+    /// requests, or if the record has left the indexes. The request sees the committed version: later requests may
+    /// publish versions, but commit after this one.
     #[inline]
     pub fn is_taken(&self, word: &LockWord, id: RequestId, rank: u64, mode: LockMode) -> bool {
         self.queues.ready(id, rank, granted(mode));
         word.is_taken_by(id)
     }
 
-    /// Takes a request out that is the only one, of an attempt that leaves the record as it was.
+    /// Removes a request if it is the only one. Its attempt leaves the record as it was. Returns `false` otherwise.
     #[inline]
     pub fn is_left(&self, word: &LockWord, id: RequestId) -> bool {
         let is_left = word.is_left_by(id, Left::AsItWas);
@@ -76,21 +80,21 @@ impl EarlyLocks {
         is_left
     }
 
-    /// Whether a request of the caller's is waiting yet.
+    /// Returns whether a request of the caller still waits.
     #[inline]
     pub fn is_waiting(&self, id: RequestId) -> bool {
         // Acquire: pairs with the Release in `set_state`.
         self.queues.of(id).state.load(Ordering::Acquire) & WAITS != 0
     }
 
-    /// Latches a record: for a few instructions.
+    /// Latches a record, for a few instructions.
     #[inline]
     pub fn hold<'q>(&'q self, word: &'q LockWord) -> Held<'q> {
         Held { ring: self.queues.latch(word), fates: &self.fates, cut: 0 }
     }
 }
 
-/// The state of a request that is granted.
+/// Returns the state of a granted request that is not counted.
 #[inline]
 const fn granted(mode: LockMode) -> u32 {
     match mode {
@@ -99,19 +103,19 @@ const fn granted(mode: LockMode) -> u32 {
     }
 }
 
-/// A record that is latched until this is dropped.
+/// A latched record. The latch is released when this is dropped.
 #[derive(Debug)]
 #[must_use = "a record is latched as long as this is there"]
 pub struct Held<'q> {
     ring: Ring<'q>,
     fates: &'q Fates,
-    /// Writers that had retired and were cut out, whose versions are to be taken off.
+    /// The number of retired writers that were cut out. Their versions have to be taken off the record.
     cut: usize,
 }
 
 impl Held<'_> {
-    /// Asks for the record with a request that is in no ring; whether it was granted, or else is to be waited for.
-    /// A reader that `may_pass` is put before the first younger writer, of whom it sees nothing.
+    /// Requests the record. The request is in no ring. Returns `true` if it was granted, and `false` if it waits in the
+    /// ring. A reader that `may_pass` is put before the first younger writer, and does not see the writer's version.
     ///
     /// # Errors
     /// [`Refused::Retired`].
@@ -144,7 +148,7 @@ impl Held<'_> {
         Ok(true)
     }
 
-    /// Makes a reader's request that of a writer, behind all who stay.
+    /// Turns a reader's request into a writer's, behind all requests that stay.
     ///
     /// # Errors
     /// [`Refused::ByRule`] if it was cut out.
@@ -156,7 +160,7 @@ impl Held<'_> {
         if !self.is_out(id) {
             self.clear_way(id, LockMode::Exclusive, false);
         }
-        // Who writes behind a reader is younger, or else has wounded it.
+        // A writer behind a reader is younger, or else has wounded the reader.
         if self.is_out(id) || self.has_owner() {
             self.grant();
             return Err(Refused::ByRule);
@@ -169,7 +173,7 @@ impl Held<'_> {
         Ok(())
     }
 
-    /// An owner found nothing to write over, and has only read.
+    /// Makes an owner a reader: it found no value to overwrite.
     pub fn downgrade(&mut self, id: RequestId) {
         if !self.is_out(id) {
             self.set_state(id, self.state(id) & !EXCLUSIVE | DONE);
@@ -178,7 +182,7 @@ impl Held<'_> {
         }
     }
 
-    /// An owner retires: what it wrote is the newest version.
+    /// Retires an owner. Its version is the newest of the record.
     #[inline]
     pub fn retire(&mut self, id: RequestId) {
         self.set_state(id, self.state(id) | DONE);
@@ -187,7 +191,8 @@ impl Held<'_> {
         }
     }
 
-    /// A writer that has retired is to write again: whoever has seen what it wrote is wounded.
+    /// Makes a retired writer an owner again, before it writes once more. Attempts that have seen its version are
+    /// wounded.
     ///
     /// # Errors
     /// [`Refused::ByRule`] if it was cut out.
@@ -203,7 +208,8 @@ impl Held<'_> {
         Ok(())
     }
 
-    /// Takes a request out, if it is in the ring: of an attempt that commits and leaves this, or of one that aborts.
+    /// Removes a request from the ring, if it is there. `left` is the state in which its attempt leaves the record, or
+    /// `None` if the attempt aborts.
     #[inline]
     pub fn release(&mut self, id: RequestId, left: Option<Left>) {
         if self.ring.is_of_alone(id) {
@@ -236,7 +242,7 @@ impl Held<'_> {
         self.grant();
     }
 
-    /// The same for who is alone: nobody is counted, and nobody is granted anything.
+    /// Removes the only request of a record: no other request has to be counted or granted.
     #[inline]
     fn release_alone(&mut self, id: RequestId, left: Option<Left>) {
         match left {
@@ -249,13 +255,13 @@ impl Held<'_> {
         }
     }
 
-    /// Whether a request was cut out, or was never in.
+    /// Returns whether a request was cut out, or was never granted.
     #[inline]
     pub fn is_out(&self, id: RequestId) -> bool {
         self.state(id) & OWNS == 0
     }
 
-    /// How many of the newest versions are those of writers behind a request.
+    /// Returns the number of versions of retired writers behind a request. They are the newest versions.
     #[inline]
     pub fn level(&self, id: RequestId) -> usize {
         if self.ring.is_of_alone(id) {
@@ -270,15 +276,15 @@ impl Held<'_> {
         level
     }
 
-    /// How many of the newest versions the caller has to take off.
+    /// Returns the number of newest versions that the caller has to take off the record.
     #[inline]
     pub fn take_cut(&mut self) -> usize {
         core::mem::take(&mut self.cut)
     }
 
     // ANCHOR: clear
-    /// Wounds and cuts out who is younger than `id` and in conflict with it, unless it is decided; or gives the first
-    /// of them, if `id` may pass.
+    /// Wounds and cuts out the requests that are younger than `id` and conflict with it, except those of decided
+    /// attempts. If `id` may pass, stops at the first younger writer that can be passed, and returns it.
     fn clear_way(&mut self, id: RequestId, mode: LockMode, may_pass: bool) -> Option<RequestId> {
         let (asks, is_shared) = (self.party(id), mode == LockMode::Shared);
         let mut next = self.first_held();
@@ -304,7 +310,7 @@ impl Held<'_> {
     }
     // ANCHOR_END: clear
 
-    /// Makes a writer wait for one that is put before it; `false` if it is too late for that.
+    /// Makes the commit of a writer wait for a reader that is put before it. Returns `false` if it is too late.
     fn is_passed(&self, writer: RequestId) -> bool {
         let state = self.state(writer);
         if state & COUNTED != 0 || is_planted(&plants::EARLY_LOCKS_PASS_UNCOUNTED) {
@@ -317,22 +323,22 @@ impl Held<'_> {
         is_in_time
     }
 
-    /// Puts a request into an empty ring, where it has nobody to wait for.
+    /// Puts a request into an empty ring, where nothing conflicts with it.
     #[inline]
     fn enter_alone(&mut self, id: RequestId, state: u32) {
         self.ring.insert(id, RequestId::NONE);
         self.set_state(id, state);
     }
 
-    /// Puts a request before another, or behind all, and counts it if it has to wait for one before it.
+    /// Puts a request before another, or behind all, and counts it if a conflicting request is before it.
     #[inline]
     fn enter(&mut self, id: RequestId, before: Option<RequestId>, state: u32) {
         self.put(id, before);
         self.set_state(id, self.counted(id, state));
     }
 
-    /// Counts a request if one in conflict is before it. A granted request is counted, too, before its attempt knows of
-    /// the grant: invariant (1).
+    /// Counts a request if a conflicting request is before it. A waiting request that is granted is counted before its
+    /// attempt knows of the grant: invariant (1).
     #[inline]
     fn counted(&self, id: RequestId, state: u32) -> u32 {
         if self.has_conflict_before(id, state) {
@@ -355,14 +361,15 @@ impl Held<'_> {
     }
 
     fn put(&mut self, id: RequestId, before: Option<RequestId>) {
-        // Behind the last is before the first, but for which is the first then.
+        // In a ring, the place behind the last is the place before the first; only `first` differs.
         self.ring.insert(id, before.unwrap_or(self.ring.first));
         if before == Some(self.ring.first) {
             self.ring.first = id;
         }
     }
 
-    /// Takes those off their semaphores who have nobody before them any more: all are readers before the first writer.
+    /// Uncounts the requests that have no conflicting request before them any more: the first request, and the readers
+    /// before the first writer.
     fn recount(&self) {
         let mut next = self.first_held();
         let mut is_first = true;
@@ -388,7 +395,8 @@ impl Held<'_> {
     }
 
     // ANCHOR: cut
-    /// Cuts all out from `from` on, who are wounded, unless a bug is planted that `spares` them.
+    /// Wounds and cuts out all granted requests from `from` on. With the planted bug that `spares` them, they are not
+    /// wounded.
     fn cut_from(&mut self, from: RequestId, by: u32, spares: bool) {
         let mut next = Some(from);
         while let Some(id) = next {
@@ -400,7 +408,7 @@ impl Held<'_> {
         }
     }
 
-    /// Cuts a request out whose attempt is wounded or aborts.
+    /// Cuts out a request whose attempt is wounded or aborts.
     fn cut_one(&mut self, id: RequestId) {
         self.uncount(id);
         if self.state(id) & RETIRED_WRITER == RETIRED_WRITER {
@@ -411,7 +419,7 @@ impl Held<'_> {
     }
     // ANCHOR_END: cut
 
-    /// Grants what is waited for as long as there is no owner, the oldest first.
+    /// Grants waiting requests, the oldest first, until there is an owner.
     fn grant(&mut self) {
         while let Some(id) = self.first_waiter() {
             if self.has_owner() {
@@ -422,7 +430,7 @@ impl Held<'_> {
         }
     }
 
-    /// Whether a writer has not retired: the last of those who do not wait.
+    /// Returns whether there is an owner: the last granted request has not retired.
     fn has_owner(&self) -> bool {
         let held = self.ring.ids().map(|id| self.state(id)).take_while(|state| state & OWNS != 0);
         held.last().is_some_and(|state| state & DONE == 0)
@@ -430,7 +438,7 @@ impl Held<'_> {
 
     fn first_waiter(&self) -> Option<RequestId> {
         let first = self.ring.first;
-        // Those who wait are the last.
+        // Waiting requests are the last of the ring.
         if first == RequestId::NONE || self.state(self.ring.queues.of(first).before()) & WAITS == 0 {
             return None;
         }
@@ -443,7 +451,7 @@ impl Held<'_> {
         (first != RequestId::NONE && self.state(first) & OWNS != 0).then_some(first)
     }
 
-    /// The next of those who do not wait.
+    /// Returns the next granted request.
     #[inline]
     fn after(&self, id: RequestId) -> Option<RequestId> {
         let next = self.ring.queues.of(id).next();
@@ -471,6 +479,6 @@ impl Drop for Held<'_> {
     #[inline]
     fn drop(&mut self) {
         // Invariant (5).
-        assert!(self.cut == 0, "the versions of those who were cut out are taken off the chain");
+        assert!(self.cut == 0, "the versions of writers that were cut out are taken off the chain");
     }
 }

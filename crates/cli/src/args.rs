@@ -15,35 +15,35 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// One minute: two settings, the winner changes, the check holds, what to try next
+    /// Show in one minute that the winner depends on the settings, and what to try next
     Demo,
     /// Measure a workload under one scheme or several, and check the results
     Run(Run),
-    /// Measure all combinations of what a recipe varies
+    /// Measure all combinations of the values that a recipe varies
     Sweep(Sweep),
-    /// Bring results of several directories together
+    /// Merge the results of several directories
     Merge(Merge),
     /// Describe this machine, and what can be measured on it
     Probe(Probe),
     /// Compare two sets of results, cell by cell
     Compare(Compare),
-    /// Repeat an experiment of the literature, and say what becomes of its claim
+    /// Repeat an experiment of the literature, and judge its claim
     Reproduce(Reproduce),
     /// Find out under which conditions one scheme beats another, and why
     Conditions(Conditions),
-    /// Test a claim of `conditions` again, at other points
+    /// Test a claim of `conditions` again, at new points
     Recheck(Recheck),
-    /// Tell what a directory of results says: a page with plots, tables, plots for papers
+    /// Report a directory of results: as a page with plots, as text, as tables, as plots for papers
     Report(Report),
     /// Find out which settings move the throughput of schemes, and which move their ranking
     Sensitivity(Sensitivity),
-    /// Try to show that schemes do not isolate as they promise
+    /// Search for violations of the isolation that schemes promise
     Check(Check),
     /// List schemes, workloads, settings and everything else that can be chosen
     List(List),
-    /// Explain what settings stress, before anything runs
+    /// Explain what the settings of a run stress, without running it
     Explain(Explain),
-    /// Recover the log that a run has left, or see whether another database is whole
+    /// Recover the log of a run, or check that the files of another database are whole
     Recover(Recover),
 }
 
@@ -51,16 +51,16 @@ pub(crate) enum Command {
 pub(crate) struct Run {
     #[command(flatten)]
     choice: Choice,
-    /// Schemes with commas between them, or `all`; without it those of the comparison
+    /// Schemes, separated by commas, or `all` [default: all except the baselines]
     #[arg(long, value_name = "A,B|all")]
     scheme: Option<String>,
     /// Measured time
     #[arg(long, value_name = "S", default_value_t = 5.0, allow_negative_numbers = true)]
     seconds: f64,
-    /// Time before it that does not count, or `auto`: until the run is steady, 30 seconds at most
+    /// Warm-up before the measured time, or `auto`: until the run is steady, at most 30 seconds
     #[arg(long, value_name = "S|auto", default_value = "1", allow_negative_numbers = true)]
     warmup: WarmUpLength,
-    /// Time after it in which the load goes on and does not count
+    /// Time after the measured time in which the load continues and is not measured
     #[arg(long, value_name = "S", default_value_t = 0.0, allow_negative_numbers = true)]
     cooldown: f64,
     /// Runs of each scheme, in random order
@@ -78,16 +78,16 @@ pub(crate) struct Run {
     /// The content of a client's message: a request, or one statement after the other
     #[arg(long, value_enum, default_value_t = ModeOfClients::Procedure)]
     mode: ModeOfClients,
-    /// A message and its answer: in microseconds, or `rdma` (3), `tcp` (50), `10ms`, `100ms`
+    /// The round trip of a message and its answer: in microseconds, or `rdma` (3), `tcp` (50), `10ms`, `100ms`
     #[arg(long, value_name = "US|NAME", value_parser = lab::rtt_us, allow_negative_numbers = true)]
     rtt_us: Option<u64>,
     /// Requests that a client sends in one message
     #[arg(long, value_name = "N", default_value_t = 1)]
     batch: u64,
-    /// How requests arrive: each client's next when its last was answered, or by themselves
+    /// How requests arrive: in a closed loop or in an open loop
     #[arg(long, value_enum, default_value_t = ArrivalProcess::Closed)]
     arrivals: ArrivalProcess,
-    /// How many requests arrive by themselves
+    /// The rate at which requests arrive in an open loop
     #[arg(long, value_name = "TXN_S", allow_negative_numbers = true)]
     rate: Option<f64>,
     /// Keep each worker on a core of its own
@@ -96,8 +96,8 @@ pub(crate) struct Run {
     /// Do not check the database after a run
     #[arg(long)]
     no_check: bool,
-    /// Where to log to: a directory for each device, empty or not there; the log of the last run stays, for `contend
-    /// recover` [default: where temporary files go, and none stays]
+    /// The directories of the log, one for each device: empty, or not existing yet. The log of the last run is kept,
+    /// for `contend recover` [default: a temporary directory, which is removed]
     #[arg(long, value_name = "DIR,..", value_delimiter = ',')]
     log: Vec<PathBuf>,
     /// When commits are durable: the same as `--set run.durability=...`
@@ -109,19 +109,19 @@ pub(crate) struct Run {
 pub(crate) struct Sweep {
     /// A recipe, in TOML: see `docs/book/sweeps.md`
     pub(crate) recipe: PathBuf,
-    /// The directory that results are kept in, and taken from if they are there [default: the recipe's name]
+    /// The directory of the results; results that are there are not measured again [default: the recipe's name]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Begin no run after this time
     #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
     pub(crate) budget: Option<f64>,
-    /// Say what would be run, and how long it may take
+    /// Print the runs that would be made and an estimate of their time; run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print the commands of the runs that are left, one a line, for whoever runs them elsewhere
+    /// Print the commands of the missing runs, one a line, for running them elsewhere
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) commands: bool,
-    /// Make these runs only, by their ids: what other hosts are asked to do
+    /// Make only the runs with these ids; used for sweeps on several hosts
     #[arg(
         long,
         value_name = "ID,..",
@@ -129,7 +129,7 @@ pub(crate) struct Sweep {
         conflicts_with_all = ["dry_run", "commands", "budget", "executor"]
     )]
     pub(crate) only: Vec<String>,
-    /// Who places the runs
+    /// The system that places the runs on hosts
     #[arg(long, value_enum, default_value_t = Executor::Local)]
     pub(crate) executor: Executor,
     /// How results are printed
@@ -139,7 +139,7 @@ pub(crate) struct Sweep {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Executor {
-    /// This host, one run after the other
+    /// All runs on this host, one after the other
     Local,
     /// A Ray cluster, one run a host at a time
     Ray,
@@ -149,34 +149,34 @@ pub(crate) enum Executor {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Merge {
-    /// The directory that takes the results
+    /// The directory into which results are copied
     pub(crate) into: PathBuf,
-    /// The directories that they are taken from, which stay as they are
+    /// The directories from which results are copied; they are not changed
     #[arg(required = true)]
     pub(crate) from: Vec<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Probe {
-    /// How it is printed
+    /// How the output is printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compare {
-    /// The results that the other is compared with: a file, or a directory that `run --out` or `sweep` filled
+    /// The first results, with which the second are compared: a file, or a directory that `run --out` or `sweep` wrote
     pub(crate) first: PathBuf,
-    /// The other
+    /// The second results
     pub(crate) second: PathBuf,
-    /// The ratio from which on a difference matters
+    /// The smallest ratio that counts as a difference
     #[arg(long, value_name = "RATIO", default_value_t = 1.05, allow_negative_numbers = true)]
     pub(crate) margin: f64,
     /// Names that may differ between the two, with commas: settings, or `scheme`, `workers`, `clients_asked`, `retry`
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) across: Vec<String>,
-    /// Exit with 1 if the second is slower in any cell, or if any cell does not say: if runs failed their check, a side
-    /// lacks the cell, or its results do not decide
+    /// Exit with 1 if the second is slower in any cell, or if this is unknown for any cell: if runs failed their check,
+    /// a side lacks the cell, or its results do not decide
     #[arg(long)]
     pub(crate) gate: bool,
     /// Faults and cells that do not fail the gate: `failed`, `lost`, `undecided`, `machines`, `builds` with commas,
@@ -205,22 +205,22 @@ pub(crate) struct Conditions {
     /// A value that is the same in all runs, of a setting or of an option that drives a run
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// The ratio from which on one scheme beats the other
+    /// The smallest ratio at which one scheme beats the other
     #[arg(long, value_name = "RATIO", default_value_t = 1.1, allow_negative_numbers = true)]
     margin: f64,
-    /// Time for all of it: two fifths to explore, the rest to test and to explain
+    /// The total time: two fifths to explore, the rest to test and to explain
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = minutes)]
     budget: f64,
     /// Measured time of each run
     #[arg(long, value_name = "S", default_value_t = 0.5, allow_negative_numbers = true)]
     seconds: f64,
-    /// Time before it that does not count
+    /// Warm-up before the measured time
     #[arg(long, value_name = "S", default_value_t = 0.2, allow_negative_numbers = true)]
     warmup: f64,
-    /// Points that are explored at most [default: what there is time for]
+    /// The maximum number of points to explore [default: as many as there is time for]
     #[arg(long, value_name = "N")]
     points: Option<usize>,
-    /// Fresh random points that claims are tested on
+    /// The number of fresh random points at which claims are tested
     #[arg(long, value_name = "N", default_value_t = 40)]
     held_out: usize,
     /// The seed of all random numbers
@@ -232,10 +232,10 @@ pub(crate) struct Conditions {
     /// Do not check the database after a run
     #[arg(long)]
     no_check: bool,
-    /// The directory that results and claims are kept in, and taken from if they are there
+    /// The directory of the results and claims; results that are there are not measured again
     #[arg(long, value_name = "DIR", default_value = "conditions")]
     pub(crate) out: PathBuf,
-    /// Say what would be asked
+    /// Print the question; measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// How findings are printed
@@ -272,13 +272,13 @@ pub(crate) struct Recheck {
     /// The seed of the points and requests: another seed than that of the claim
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) seed: u64,
-    /// Fresh random points
+    /// The number of fresh random points
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) points: usize,
-    /// Time for all of it
+    /// The total time
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = minutes)]
     pub(crate) budget: f64,
-    /// The directory that results are kept in [default: the one that the claim is in]
+    /// The directory of the results [default: the directory with the claim]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// How the outcome is printed
@@ -299,7 +299,7 @@ fn minutes(text: &str) -> Result<f64, String> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Report {
-    /// A directory that `sweep`, `run --out` or `conditions` filled, or a file of results
+    /// A directory that `sweep`, `run --out` or `conditions` wrote, or a file of results
     pub(crate) results: PathBuf,
     /// The form of the output
     #[arg(long, value_enum, default_value_t = Form::Html)]
@@ -311,7 +311,7 @@ pub(crate) struct Report {
     /// The scheme that the others are compared with [default: the first of the recipe]
     #[arg(long, value_name = "SCHEME")]
     pub(crate) against: Option<String>,
-    /// The schemes that stand beside each other one in its curve
+    /// The schemes that are drawn beside each scheme in its curve
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) beside: Vec<String>,
 }
@@ -319,17 +319,17 @@ pub(crate) struct Report {
 /// The form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// One page that opens without a network, and the text
+    /// One page, which needs no network, and the text
     Html,
     /// Findings and tables on standard output
     Text,
     /// Each plot as a file, for papers
     Svg,
-    /// The throughput of each scheme as a file, for what is written about it: see `--beside`
+    /// The throughput of each scheme as a plot of its own, for texts about the scheme: see `--beside`
     Curves,
-    /// A row a run, and a row for each scheme at each point, for notebooks
+    /// Tables for notebooks: a row for each run, and a row for each scheme at each point
     Csv,
-    /// The same as Parquet, where it was built in (`--features parquet`)
+    /// The same tables as Parquet, in a build with `--features parquet`
     Parquet,
 }
 
@@ -337,16 +337,16 @@ pub(crate) enum Form {
 pub(crate) struct Reproduce {
     /// The experiment: see `contend reproduce --list`
     pub(crate) id: Option<String>,
-    /// Print all experiments with what they wait for, and run none
+    /// List all experiments and whether they can be run; run none
     #[arg(long, conflicts_with_all = ["id", "out", "budget", "dry_run", "repeat", "seed"])]
     pub(crate) list: bool,
-    /// The directory that results are kept in, and taken from if they are there [default: the id in small letters]
+    /// The directory of the results; results that are there are not measured again [default: the id in small letters]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Begin no run after this time
     #[arg(long, value_name = "TIME", value_parser = minutes)]
     pub(crate) budget: Option<f64>,
-    /// Say what would be run, and how long it may take
+    /// Print the runs that would be made and an estimate of their time; run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Runs of each scheme at each point, for a verdict that is undecided [default: those of the recipe]
@@ -355,7 +355,7 @@ pub(crate) struct Reproduce {
     /// The seed of all random numbers [default: that of the recipe]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// How it is printed
+    /// How the output is printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
 }
@@ -364,7 +364,7 @@ pub(crate) struct Reproduce {
 pub(crate) struct Sensitivity {
     /// The workload: see `contend list workloads`
     workload: String,
-    /// Schemes with commas between them; the ranking is that of each against the first
+    /// Schemes, separated by commas; the ranking compares each with the first
     #[arg(long, value_name = "A,B", value_delimiter = ',', required = true)]
     schemes: Vec<String>,
     /// Names that vary, with commas: settings, or options that drive a run (`workers`, `clients`, `retry`, `mode`,
@@ -374,19 +374,19 @@ pub(crate) struct Sensitivity {
     /// A value that is the same in all runs, of a setting or of an option that drives a run
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Where to measure first
+    /// How points are chosen
     #[arg(long, value_enum, default_value_t = Method::Morris)]
     method: Method,
-    /// Time for all of it
+    /// The total time
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = minutes)]
     budget: f64,
-    /// Points that are measured at most [default: what there is time for]
+    /// The maximum number of points to measure [default: as many as there is time for]
     #[arg(long, value_name = "N")]
     points: Option<usize>,
     /// Measured time of each run
     #[arg(long, value_name = "S", default_value_t = 0.5, allow_negative_numbers = true)]
     seconds: f64,
-    /// Time before it that does not count
+    /// Warm-up before the measured time
     #[arg(long, value_name = "S", default_value_t = 0.2, allow_negative_numbers = true)]
     warmup: f64,
     /// The seed of all random numbers
@@ -398,10 +398,10 @@ pub(crate) struct Sensitivity {
     /// Do not check the database after a run
     #[arg(long)]
     no_check: bool,
-    /// The directory that results are kept in, and taken from if they are there
+    /// The directory of the results; results that are there are not measured again
     #[arg(long, value_name = "DIR", default_value = "sensitivity")]
     pub(crate) out: PathBuf,
-    /// Say what would be measured
+    /// Print what would be measured; measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// How findings are printed
@@ -412,9 +412,9 @@ pub(crate) struct Sensitivity {
 /// Where a study of sensitivity measures first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Method {
-    /// Along trajectories on which one setting after the other changes, and then everywhere
+    /// First along trajectories on which one setting after the other changes, then at points that fill the space
     Morris,
-    /// Everywhere
+    /// Only at points that fill the space
     Sobol,
 }
 
@@ -462,15 +462,15 @@ struct Choice {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
-    /// The schemes; without any, all that protect transactions from each other
+    /// The schemes [default: all that promise some isolation]
     schemes: Vec<String>,
     /// Time for each scheme, half of it for schedules and half for threads
     #[arg(long, value_name = "S", default_value_t = 10.0, allow_negative_numbers = true)]
     seconds: f64,
-    /// Schedules to be explored for each scheme, whatever time that takes; with 0 nothing is searched, either
+    /// The number of schedules to explore for each scheme, however long it takes; with 0 no program is searched, either
     #[arg(long, value_name = "N")]
     schedules: Option<u64>,
-    /// Transactions to be run on threads for each scheme, whatever time that takes
+    /// The number of transactions to run on threads for each scheme, however long it takes
     #[arg(long, value_name = "N")]
     transactions: Option<u64>,
     /// The first seed; the others follow it
@@ -479,7 +479,7 @@ pub(crate) struct Check {
     /// A setting of a scheme: see `contend list settings`
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// A bug to plant, to see it caught: see `contend list plants`
+    /// A bug to plant into the scheme, to see that it is found: see `contend list plants`
     #[arg(long, value_name = "BUG")]
     plant: Option<String>,
     /// Show one explored trial of one scheme, by its seed or program (see `contend list searches`): all that its
@@ -490,7 +490,7 @@ pub(crate) struct Check {
         conflicts_with_all = ["seconds", "schedules", "transactions", "seed", "export", "format"]
     )]
     replay: Option<String>,
-    /// Its schedule, if it is not its own
+    /// The schedule of the replayed trial, if it is not the trial's own
     #[arg(long, value_name = "RUNS")]
     schedule: Option<String>,
     /// A directory to write histories to, in the list-append form that Elle reads
@@ -526,10 +526,10 @@ pub(crate) struct Explain {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
-    /// Of what
+    /// The things to list
     #[arg(value_enum)]
     pub(crate) subject: Subject,
-    /// How it is printed
+    /// How the output is printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
 }
@@ -570,7 +570,7 @@ enum RetryPolicy {
     Backoff,
     /// Tries the same request again after a random pause: see `run.backoff_us`
     Fixed,
-    /// Tries the same request again after a pause that moves to where most is committed
+    /// Tries the same request again after a pause, whose length is adjusted for the highest throughput
     Climb,
 }
 
@@ -578,19 +578,19 @@ enum RetryPolicy {
 enum ModeOfClients {
     /// A whole request
     Procedure,
-    /// One statement, while the transaction holds what it holds
+    /// One statement; the transaction keeps its locks between statements
     Interactive,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ArrivalProcess {
-    /// When the client's last request was answered
+    /// Closed loop: when the client's last request was answered
     Closed,
-    /// By themselves, at equal distances
+    /// Open loop: at equal distances in time
     Constant,
-    /// By themselves, at random
+    /// Open loop: at random (a Poisson process)
     Poisson,
-    /// By themselves, at random, in bursts: see `run.burst_ms`
+    /// Open loop: at random, in bursts; see `run.burst_ms`
     Bursty,
 }
 
@@ -600,7 +600,7 @@ enum Durability {
     None,
     /// Some time after they are acknowledged
     Async,
-    /// Before they are acknowledged, many together
+    /// Before they are acknowledged, many at once (group commit)
     Group,
 }
 

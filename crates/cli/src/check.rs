@@ -24,7 +24,7 @@ pub(crate) fn check(catalogue: Catalogue, args: &Check, out: &mut Out) -> Result
     panic::set_hook(tells);
     ended.unwrap_or_else(|panic| {
         let says = panics::message(&*panic).unwrap_or_else(|| "no message".to_owned());
-        complain(&format!("contend: a defect of the program, not of a scheme: {says}\n"));
+        complain(&format!("contend: an error in the program itself, not in a scheme: {says}\n"));
         panic::resume_unwind(panic)
     })
 }
@@ -143,7 +143,8 @@ fn violations(inquiry: &Inquiry, position: usize, report: &CampaignReport) -> St
             Replay::Script(name) => format!("again: any check plays the script `{name}`"),
             Replay::Native(seed) => {
                 format!(
-                    "seen on threads, with requests of seed {seed}: no schedule brings it back for certain"
+                    "seen on threads, with requests of seed {seed}: it may not occur again, since no schedule was \
+                     recorded"
                 )
             }
         };
@@ -153,7 +154,7 @@ fn violations(inquiry: &Inquiry, position: usize, report: &CampaignReport) -> St
     if report.stuck.is_some() && report.scripts > 0 {
         let scheme = report.scheme;
         lines.push(format!(
-            "\n{scheme}: tried on threads no more, since what is stuck there cannot be ended\n"
+            "\n{scheme}: no further trials on threads, since a trial that is stuck there cannot be ended\n"
         ));
     }
     lines.concat()

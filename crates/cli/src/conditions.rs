@@ -62,7 +62,7 @@ pub(crate) fn recheck(catalogue: Catalogue, args: &args::Recheck, out: &mut Out)
     let claim = Claim::parse(&text).map_err(in_claim)?;
     if args.seed == claim.held_out.seed {
         return Err(Refusal(format!(
-            "`--seed {}`: the claim was tested with it: give another, for other points and requests",
+            "`--seed {}`: the claim was tested with this seed: give another, for other points and requests",
             args.seed
         )));
     }
@@ -70,7 +70,7 @@ pub(crate) fn recheck(catalogue: Catalogue, args: &args::Recheck, out: &mut Out)
         claim.study(catalogue, args.budget, args.points, args.seed, &build(catalogue)?).map_err(in_claim)?;
     let own = args.claim.parent().and_then(Path::parent).filter(|folder| folder.join("runs").is_dir());
     let Some(folder) = args.out.as_deref().or(own) else {
-        let says = "is in no directory of results: say with `--out DIR` where to keep the new ones";
+        let says = "is in no directory of results: give a directory for the new results with `--out DIR`";
         return Err(in_claim(Refusal(says.to_owned())));
     };
     let store = ResultStore::open(folder)?;

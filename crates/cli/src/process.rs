@@ -56,19 +56,14 @@ fn take_host(label: &str) -> Result<Option<File>, Refusal> {
         }
         Ok(None)
     };
-    live::watched(
-        wait,
-        || format!("another sweep measures on this host, waiting for it; next: {label}"),
-        || (),
-    )
+    live::watched(wait, || format!("waiting for another sweep on this host; next: {label}"), || ())
 }
 
 /// Makes a run in a separate process, alone on the host; `None` if the run was interrupted.
 fn run(unit: &Unit, label: &str) -> Result<Option<Run>, Refusal> {
     let words = unit.command();
-    let failed = |says: String| {
-        Refusal(format!("`contend {}`: {says}; what was measured before is kept", words.join(" ")))
-    };
+    let failed =
+        |says: String| Refusal(format!("`contend {}`: {says}; the results so far are kept", words.join(" ")));
     let program = std::env::current_exe();
     let program = program.map_err(|error| failed(format!("cannot be started ({error})")))?;
     let Some(host) = take_host(label)? else { return Ok(None) };

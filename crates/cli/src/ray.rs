@@ -78,7 +78,7 @@ fn start() -> Result<Child, Refusal> {
 }
 
 fn broken(says: &str) -> Refusal {
-    Refusal(format!("`--executor ray`: `python3 -m contend_ray` {says}; what was measured before is kept"))
+    Refusal(format!("`--executor ray`: `python3 -m contend_ray` {says}; the results so far are kept"))
 }
 
 /// Returns the plan for the driver.
@@ -127,7 +127,7 @@ fn take(
         Said::Block { results, placed } => {
             for run in results {
                 let unit = left.iter().find(|unit| run.id.as_ref() == Some(&unit.id));
-                let unit = unit.ok_or_else(|| broken("returned a run that nobody asked for"))?;
+                let unit = unit.ok_or_else(|| broken("returned a run that was not requested"))?;
                 store.put(unit, &Run { placed: Some(placed.clone()), ..run })?;
                 progress.lock().made(unit);
             }

@@ -71,7 +71,7 @@ fn a_question_gives_claims_that_can_be_tested_again() {
         made >= 5 * of_point && made.is_multiple_of(of_point),
         "{made}: at points of its own, three pairs each under both policies of retry"
     );
-    assert_refused(&format!("recheck {claim} --seed 1"), "the claim was tested with it");
+    assert_refused(&format!("recheck {claim} --seed 1"), "the claim was tested with this seed");
 }
 
 #[test]

@@ -298,7 +298,7 @@ fn a_driver_that_is_missing_broken_or_refuses_is_told_with_the_way_out() {
     be(DRIVER, "");
     says("ended with");
     be(DRIVER, "{\"kind\": \"block\", \"results\": [{\"kind\": \"run\", \"id\": \"x\"}], \"placed\": {}}\n");
-    says("nobody asked for");
+    says("was not requested");
 }
 
 #[test]

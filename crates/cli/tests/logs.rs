@@ -106,7 +106,7 @@ fn a_run_that_is_killed_leaves_what_was_durable_and_rot_in_it_is_noticed() {
     let told = text(&found.stdout);
     assert_eq!(found.status.code(), Some(0), "{}", text(&found.stderr));
     assert!(told.contains(&format!("{} rows from", 3 * ACCOUNTS)), "{told}");
-    assert!(told.contains("the log was not closed: whoever wrote it was ended"), "{told}");
+    assert!(told.contains("the log was not closed: the process that wrote it ended before"), "{told}");
     assert!(told.contains("check: passed"), "{told}");
     let found = recover(&log, "--format json");
     let told = text(&found.stdout);

@@ -32,7 +32,7 @@ const OPTIONS: &[Choice] = &[
 const UNHINTED: &str = "run.read_for_update=off";
 /// The reason why this option makes no difference to a scheme.
 const AS_IT_IS: &str =
-    "runs as it is: it does not lock records by mode when they are accessed, and a hint tells it nothing";
+    "runs as it is: it does not lock records by mode when they are accessed, so the hint has no effect";
 
 /// A scheme, a workload and an option, with the answer whether they can be run together.
 #[derive(Clone, Debug)]

@@ -175,7 +175,7 @@ fn workload_of<'n>(
     let is_of = |name: &str, of: &str| name.split_once('.').is_some_and(|(its, _)| its == of);
     let of = |name: &String| catalogue.workloads().iter().find(|workload| is_of(name, workload.name));
     settings.find_map(of).map(|workload| workload.name.to_owned()).ok_or_else(|| {
-        let says = "no setting says which workload is meant: name it, for example `contend conditions ycsb`";
+        let says = "no setting names the workload: give it, for example `contend conditions ycsb`";
         Refusal(says.to_owned())
     })
 }

@@ -133,7 +133,7 @@ impl Begun<'_> {
         self.logs.describe(plan, position, Some(digest)).map_err(|error| {
             let place = self.logs.directories[0].display();
             Refusal(format!(
-                "`{place}`: what the run was cannot be kept beside its log ({error}): make room there"
+                "`{place}`: the description of the run cannot be written beside its log ({error}): make room there"
             ))
         })
     }
@@ -294,7 +294,7 @@ mod tests {
             Recovery::new(catalogue(), &devices, None, Some(2), true).expect("there is a database");
         let recovered = recovery.recover(progress).expect("it can be read");
         assert_eq!((recovered.rows(), recovered.digest), (100, None));
-        assert!(recovery.text(&recovered).contains("nothing was kept"), "{}", recovery.text(&recovered));
+        assert!(recovery.text(&recovered).contains("nothing was changed"), "{}", recovery.text(&recovered));
         fs::remove_dir_all(path).expect("its own directory");
     }
 

@@ -60,9 +60,9 @@ fn workers(machine: &Machine) -> SizeLimit {
         if quota < own { format!(", of which the control group grants {quota}") } else { String::new() };
     let at_most = if usable > 2 { usable - 1 } else { usable };
     let left = if usable > 2 {
-        "one is left to the system, whose work would else interrupt a worker and keep up those who wait for it"
+        "one is left to the system, whose work would otherwise interrupt a worker and delay all that wait for it"
     } else {
-        "too few to leave one to the system, which shows as starved runs"
+        "too few to leave one to the system, so runs may be starved"
     };
     let why = format!("{}{threads}{granted}; {left}", plural(cores, "core"));
     SizeLimit { name: "workers".to_owned(), at_most: at_most as u64, why }
@@ -150,12 +150,14 @@ fn of_cores(machine: &Machine) -> [Option<Warning>; 5] {
         warning(
             physical > 1 && physical < cores,
             "smt",
-            format!("the {cores} cores are hardware threads of {physical}: with more workers a result is of SMT"),
+            format!("the {cores} cores are hardware threads of {physical}: with more workers a result shows the \
+                     effect of SMT"),
         ),
         warning(
             nodes > 1,
             "numa",
-            format!("the cores belong to {nodes} memory nodes: give `--pin`, and tell results of one node from others"),
+            format!("the cores belong to {nodes} memory nodes: give `--pin`, and keep results of one node apart from \
+                     others"),
         ),
         warning(
             quota < cores as f64,
@@ -165,8 +167,8 @@ fn of_cores(machine: &Machine) -> [Option<Warning>; 5] {
         warning(
             machine.is_virtual,
             "virtual",
-            "it is virtual: neighbours take time and caches that it does not see, and its cores may be hardware \
-             threads of one without a word; trust ratios of runs side by side"
+            "it is virtual: other virtual machines use time and caches unseen, and its cores may be hardware threads \
+             of one core; trust only ratios of runs side by side"
                 .to_owned(),
         ),
     ]
@@ -185,7 +187,7 @@ fn of_the_system(machine: &Machine) -> [Option<Warning>; 5] {
             !["", "performance"].contains(&governor.as_str()),
             "governor",
             format!(
-                "the clocks' governor is `{governor}`: `performance` keeps the clock from following the load"
+                "the clock governor is `{governor}`: with `performance` the clock rate does not follow the load"
             ),
         ),
         warning(
@@ -196,7 +198,7 @@ fn of_the_system(machine: &Machine) -> [Option<Warning>; 5] {
         warning(
             machine.huge_pages == "always",
             "huge_pages",
-            "huge pages are made without being asked for, at times of the system's choice".to_owned(),
+            "the system makes huge pages by itself, at any time".to_owned(),
         ),
         warning(
             machine.is_numa_balanced && machine.numa_nodes > 1,
@@ -237,7 +239,7 @@ pub fn text(machine: &Machine) -> String {
     }
     let warnings = warnings(machine);
     if !warnings.is_empty() {
-        lines.add("\nwhat figures of this machine are worth:");
+        lines.add("\nlimits of figures from this machine:");
     }
     for Warning { says, .. } in warnings {
         lines.add(format!("- {says}"));

@@ -92,7 +92,7 @@ impl Recovery {
         {
             let [found, wanted] = [found, *wanted].map(json::hex);
             let violation = Violation {
-                condition: "what is recovered are the rows that the run has ended with",
+                condition: "the recovered rows are the same as at the end of the run",
                 found: format!("they come to {found}, not to {wanted}"),
             };
             match &mut recovered.verdict {
@@ -136,13 +136,18 @@ impl Recovery {
 
     fn tell_verdict(&self, recovered: &Recovered, lines: &mut Lines) {
         match (&recovered.verdict, &self.run) {
-            (_, None) => lines.add("its files are whole; nothing was kept of them, and nothing was changed"),
+            (_, None) => lines.add(
+                "its files are whole; its rows were recovered only for this check, and nothing was \
+                                    changed",
+            ),
             (CheckVerdict::Skipped, _) => lines.add("check: skipped"),
             (CheckVerdict::Passed, Some(Run { digest: Some(_), .. })) => {
-                lines.add("check: passed; the rows are those that the run has ended with");
+                lines.add("check: passed; the rows are the same as at the end of the run");
             }
             (CheckVerdict::Passed, _) => {
-                lines.add("check: passed, of what holds whichever requests were committed");
+                lines.add(
+                    "check: passed, for the conditions that do not depend on which requests were committed",
+                );
             }
             (CheckVerdict::Failed(violations), _) => {
                 for violation in violations {
@@ -197,14 +202,15 @@ impl Recovery {
 /// Adds lines about the end of the log: whether it was closed, its last whole epoch, and torn writes.
 fn tell_end(recovered: &Recovered, lines: &mut Lines) {
     if recovered.was_closed {
-        return lines.add("the log was closed: all that was committed is there");
+        return lines.add("the log was closed: all commits are there");
     }
     lines.add(format!(
-        "the log was not closed: whoever wrote it was ended, and all whole epochs are there, up to epoch {}",
+        "the log was not closed: the process that wrote it ended before, and all complete epochs are there, up to \
+         epoch {}",
         recovered.epoch
     ));
     for torn in &recovered.torn {
-        lines.add(format!("torn, and cut off when it is opened: {torn}"));
+        lines.add(format!("incomplete write, which is cut off when the log is opened: {torn}"));
     }
 }
 

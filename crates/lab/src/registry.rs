@@ -17,8 +17,8 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         default: "0",
         range: Range::Int(0, 1_000_000),
         unit: "microseconds",
-        doc: "work that each abort by a scheme costs its worker beside undoing: as much as exceptions, logging or a \
-              slow client library would; what the attempt held is free by then, but for batches, which wait for it",
+        doc: "extra work of the worker at each abort by a scheme, like the cost of exceptions, logging or a slow \
+              client library; the locks of the attempt are released before, but a batch waits for this work",
         stresses: "the price of optimism: schemes that abort against schemes that wait",
     },
     Setting {
@@ -26,19 +26,19 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         default: "regulated",
         range: Range::Choice(&["open", "regulated"]),
         unit: "",
-        doc: "how many requests of a worker may be under way at a time: under `regulated` fewer while most of their \
-              attempts are aborted or blocked by others, so that many clients do not thrash; under `open` those of all \
-              its clients, as in published engines, which shows how a scheme bears them",
-        stresses: "many clients in conflict, whose attempts are made in vain",
+        doc: "how many requests of a worker may be active at a time: under `regulated` fewer while most attempts are \
+              aborted or blocked by others, so that many clients do not thrash; under `open` the requests of all its \
+              clients, as in published engines, which shows how a scheme behaves without load control",
+        stresses: "many conflicting clients, most of whose attempts are wasted",
     },
     Setting {
         name: "run.backoff_us",
         default: "100",
         range: Range::Int(0, 1_000_000),
         unit: "microseconds",
-        doc: "how long a client of `--retry fixed` pauses after an abort at most: a random time up to this, as in \
-              DBx1000",
-        stresses: "conflicts that come again against time that is waited",
+        doc: "the longest pause of a client of `--retry fixed` after an abort: each pause is a random time up to \
+              this, as in DBx1000",
+        stresses: "repeated conflicts against time spent waiting",
     },
     Setting {
         name: "run.checkpoint_ms",
@@ -47,16 +47,16 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         unit: "milliseconds",
         doc: "how often a checkpoint of all rows is made from the log while transactions run, by a thread of its own; \
               0 for never; where nothing is logged there is none",
-        stresses: "memory bandwidth and the device, which whoever makes a checkpoint shares with transactions",
+        stresses: "memory bandwidth and the device, which checkpoints share with transactions",
     },
     Setting {
         name: "run.durability",
         default: "none",
         range: Range::Choice(&["none", "async", "group"]),
         unit: "",
-        doc: "when commits survive a crash: `none` never, and nothing is logged; `async` some milliseconds after their \
-              clients have heard of them; `group` before that, those of an epoch together, so that a client waits \
-              for the device and many clients keep a worker busy, and its batches full",
+        doc: "when commits survive a crash: `none` never, and nothing is logged; `async` some milliseconds after they \
+              are acknowledged; `group` before they are acknowledged, all commits of an epoch together, so a client \
+              waits for the device, and it takes many clients to keep a worker busy, and its batches full",
         stresses: "the cost of logging: copies of what is written, a thread that writes it, and answers that wait",
     },
     Setting {
@@ -66,15 +66,15 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         unit: "microseconds",
         doc: "how long an epoch of the log lasts if the device keeps up; what was committed in it becomes durable as a \
               whole",
-        stresses: "how long answers wait under `run.durability=group`, against how often the device is waited for",
+        stresses: "how long answers wait under `run.durability=group`, against the number of waits for the device",
     },
     Setting {
         name: "run.index",
         default: "standard",
         range: Range::Choice(&["standard", "ordered"]),
         unit: "",
-        doc: "what kind of index finds rows by their key: `standard` is a hash index where nothing is ever asked for \
-              by range, `ordered` an ordered one everywhere",
+        doc: "the kind of index that finds rows by key: `standard` is a hash index for tables without range scans and \
+              an ordered index for others, `ordered` an ordered index for all",
         stresses: "the cost of finding rows, and conflicts of neighbours in leaves",
     },
     Setting {
@@ -101,16 +101,16 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         unit: "microseconds",
         doc: "wait inside each transaction before it commits, as for an interactive client; pays with more \
               clients than workers, when others use the worker meanwhile",
-        stresses: "how long transactions hold what they hold",
+        stresses: "how long transactions hold their locks",
     },
     Setting {
         name: "run.queue_max",
         default: "1000",
         range: Range::Int(0, 100_000_000),
         unit: "requests",
-        doc: "how many requests that arrive by themselves may wait for a free client, at all workers together; what \
-              comes then is skipped and counted",
-        stresses: "latency against skipped requests, where more arrive than can be served",
+        doc: "how many requests of an open loop may wait for a free client, at all workers together; further requests \
+              are skipped and counted",
+        stresses: "latency against skipped requests, if more requests arrive than can be served",
     },
     Setting {
         name: "run.reserve_mb",
@@ -128,19 +128,19 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         default: "100",
         range: Range::Int(0, 1_000_000_000),
         unit: "aborts",
-        doc: "how often a request is aborted in a row, at least, before the other clients of its worker wait for it, \
-              and those of all workers if it is aborted on; no less often than there are clients that would wait; 0 \
-              for never, as in published engines, which shows how a scheme starves requests",
-        stresses: "the fate of requests that others abort again and again, long ones among short ones above all",
+        doc: "the least number of aborts in a row after which the other clients of the worker wait for a request, \
+              and, after further aborts, the clients of all workers; at least as many as there are clients that would \
+              wait; 0 for never, as in published engines, which shows how a scheme starves requests",
+        stresses: "requests that others abort again and again, above all long requests among short ones",
     },
     Setting {
         name: "run.versions",
         default: "inline",
         range: Range::Choice(&["inline", "apart"]),
         unit: "",
-        doc: "where schemes with several versions of a record put them: `inline` keeps one within the record whenever \
-              there is room, `apart` none, which also spares moving it there and makes an insert two blocks of memory; \
-              other schemes are as they are",
+        doc: "where multi-version schemes put the versions of a record: `inline` keeps one version within the record \
+              if there is room; `apart` keeps none there, which saves moving it but makes an insert allocate two \
+              blocks of memory; no effect on other schemes",
         stresses: "cache misses between a record and its version",
     },
     Setting {

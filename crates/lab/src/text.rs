@@ -243,8 +243,8 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
         let waits = plan.subjects.iter().any(|subject| subject.values.text("run.durability") == "group");
         if waits && plan.job.clients == plan.job.workers {
             lines.add(
-                "durability: each client waits for the device after each commit: more of them (`--clients`) keep \
-                 the workers busy meanwhile",
+                "durability: each client waits for the device after each commit; more clients (`--clients`) keep the \
+                 workers busy meanwhile",
             );
         }
     }
@@ -275,7 +275,7 @@ fn courses(plan: &Plan, results: &Results) -> Vec<String> {
         match series.is_warm {
             Some(true) => lines.push(format!("warm-up: {name} was steady after {warmup_s:.1} s")),
             Some(false) => {
-                lines.push(format!("NOT STEADY: {name} was not after {warmup_s:.1} s of warm-up."));
+                lines.push(format!("NOT STEADY: {name} was not steady after {warmup_s:.1} s of warm-up."));
             }
             None => {}
         }
@@ -337,7 +337,7 @@ pub fn explanation(plan: &Plan, machine: &Machine) -> String {
     all.for_each(|sentence| lines.add(format!("- {sentence}")));
     let changed = changed_settings(plan);
     if !changed.is_empty() {
-        lines.add("\nSettings off their standard values, and what each stresses:");
+        lines.add("\nSettings that differ from the standard, with the effects that each stresses:");
     }
     for (setting, value) in changed {
         let Setting { name, default, stresses, .. } = setting;
@@ -489,14 +489,13 @@ pub fn report_notes(reports: &[CampaignReport]) -> String {
         let scheme = report.scheme;
         if report.undecided > 0 {
             let trials = plural(report.undecided as usize, "trial");
-            lines.add(format!(
-                "{scheme}: {trials} with a history that can be read in too many ways to be judged"
-            ));
+            lines.add(format!("{scheme}: {trials} with a history that the checker could not decide"));
         }
         if report.violations.is_empty() && report.is_blind() {
             let promise = report.promise.name();
             lines.add(format!(
-                "{scheme}: nothing showed that `{promise}` permits and the next level forbids; give it more time"
+                "{scheme}: no anomaly was seen that `{promise}` permits and the next level forbids, so the check may \
+                 be blind; give it more time"
             ));
         }
         if report.is_interrupted {
@@ -740,7 +739,7 @@ mod tests {
         let notes = notes(&plan, &made, &Machine { cores: 1, ..Machine::default() });
         for line in [
             "TARGET NOT SUSTAINED: silo (round 1): 401 of 1,000 requests a second were answered; 500 were skipped.",
-            "NOT STEADY: silo (round 1) was not after 0.0 s of warm-up.",
+            "NOT STEADY: silo (round 1) was not steady after 0.0 s of warm-up.",
             "NOT STEADY: silo (round 1) changed by +6",
         ] {
             assert!(notes.contains(line), "{line}: {notes}");

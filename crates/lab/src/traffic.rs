@@ -94,14 +94,14 @@ pub(crate) fn traffic(request: &Request, values: &Values, is_paced: bool) -> Res
     if mode == ClientMode::Interactive && request.rtt_us.is_none() {
         return refuse(
             "`--mode interactive` without a network is `--mode procedure`: give a round trip, for example `--rtt-us \
-             tcp`, or `--rtt-us 0` if that is what you mean"
+             tcp`, or `--rtt-us 0` for no network"
                 .to_owned(),
         );
     }
     let arrivals = arrivals(request, values)?;
     if is_paced && (batch > 1 || arrivals != Arrivals::Closed) {
         return refuse(
-            "terminals send one request at a time, when their people have thought about the last: leave out `--batch` \
+            "terminals send one request at a time, after a think time: leave out `--batch` \
              and `--arrivals`"
                 .to_owned(),
         );
@@ -115,8 +115,8 @@ fn arrivals(request: &Request, values: &Values) -> Result<Arrivals, Refusal> {
         (Arrival::Closed, None) => return Ok(Arrivals::Closed),
         (Arrival::Closed, Some(rate)) => {
             return Err(Refusal(format!(
-                "`--rate {rate}` is of requests that arrive by themselves: give `--arrivals poisson`, for example, or \
-                 leave it out"
+                "`--rate {rate}` is the rate of an open loop: give `--arrivals poisson`, for example, or leave out \
+                 `--rate`"
             )));
         }
         (_, None) => {

@@ -158,7 +158,7 @@ pub fn compare(
     let is_known =
         |name: &String| first.iter().chain(second).any(|run| chosen(catalogue, run, &[]).contains_key(name));
     if let Some(name) = question.across.iter().find(|name| !is_known(name)) {
-        let says = "is nothing that runs are told apart by: name a setting, or one of";
+        let says = "is no choice in which runs differ: name a setting, or one of";
         return Err(Refusal(format!("`--across {name}`: {says} {}", CHOSEN.join(", "))));
     }
     let mut a = cells(catalogue, first, &question.across, "first")?;
@@ -411,8 +411,8 @@ fn nothing_in_common(catalogue: Catalogue, first: &[Run], second: &[Run], across
         differs.iter().map(|name| format!("{name} ({} and {})", text(&a, name), text(&b, name))).collect();
     let names: Vec<&str> = differs.iter().map(|name| name.as_str()).collect();
     Refusal(format!(
-        "nothing was measured under the same settings on both sides; their first runs differ in {}: if that is what \
-         you want to compare, say `--across {}`",
+        "nothing was measured under the same settings on both sides; their first runs differ in {}: to compare these, \
+         give `--across {}`",
         told.join(", "),
         names.join(",")
     ))
@@ -558,13 +558,16 @@ mod tests {
         let copied = compared(&first, &second);
         assert_eq!((copied.cells[0].sides[1].results(), copied.cells[0].sides[1].copies), (1, 2));
         let text = copied.text(true);
-        assert!(copied.fails() && text.contains("second: 2 copies of runs that are there already"), "{text}");
+        assert!(
+            copied.fails() && text.contains("second: 2 copies of runs that the side has already"),
+            "{text}"
+        );
     }
 
     #[test]
     fn what_does_not_decide_fails_a_gate_and_says_what_would() {
-        let single =
-            "UNDECIDED: ycsb silo: a single pair, which has no spread, decides nothing: 5 repetitions";
+        let single = "UNDECIDED: ycsb silo: a single pair, which has no spread, decides nothing: at least 5 \
+             repetitions";
         assert_fails_by(&rounds(1, 1.0), &rounds(1, 1.0), GateFault::Undecided, single);
         let few = "4 pairs do not decide: about 5 repetitions would";
         assert_fails_by(&rounds(4, 1.0), &rounds(4, 1.0), GateFault::Undecided, few);
@@ -666,7 +669,10 @@ mod tests {
         let text = same.text(true);
         assert!(!same.fails() && text.contains("gate: passes"), "{text}");
         assert!(text.contains("processor time         0.521  6 of 12"), "{text}");
-        assert!(text.contains("slower by wall time (0.521), which other work explains"), "{text}");
+        assert!(
+            text.contains("slower by wall time (0.521), which other work on the machine explains"),
+            "{text}"
+        );
         assert!(text.contains("not slower; 6 of 12 runs were starved"), "{text}");
         let [cell, all] = &objects(&same)[..] else { panic!("a cell and a verdict") };
         assert_eq!((&cell["basis"], &cell["starved"]), (&"processor_time".into(), &json!([0, 6])));

@@ -36,12 +36,13 @@ impl Compared {
         }
         for (name, first, second) in &self.machines {
             lines.add(format!(
-                "MACHINES DIFFER: {name} is {first} and {second}; the ratio is of both differences."
+                "MACHINES DIFFER: {name} is {first} and {second}; the ratio includes the effect of this difference."
             ));
         }
         if self.same_runs > 0 {
             lines.add(format!(
-                "SAME RUNS: {} of the second are runs of the first, to the last digit: are the directories right?",
+                "SAME RUNS: {} of the second set are identical to runs of the first, to the last digit: are the \
+                 directories right?",
                 plural(self.same_runs, "run")
             ));
         }
@@ -126,7 +127,7 @@ impl Compared {
         let line = if failing.is_empty() {
             "gate: passes".to_owned()
         } else {
-            format!("gate: FAILS: {failing}; `--allow` takes the name of a fault, or that of a cell")
+            format!("gate: FAILS: {failing}; to allow one, give `--allow` the name of a fault or of a cell")
         };
         if allowed.is_empty() { line } else { format!("{line}; allowed: {allowed}") }
     }
@@ -261,7 +262,7 @@ impl CellRatio {
             let made = match self.pairs {
                 Some(1) => "a single pair, which has no spread, decides nothing".to_owned(),
                 Some(pairs) => format!("{pairs} pairs do not decide"),
-                None => "so few or so different results do not decide".to_owned(),
+                None => "the results are too few or too different to decide".to_owned(),
             };
             notes.push(format!("UNDECIDED: {label}: {made}: {}{}", needs.told(), self.decided_margin()));
         }
@@ -269,8 +270,8 @@ impl CellRatio {
         match self.judged.basis {
             Basis::ProcessorTime if wall == Verdict::Slower && self.verdict != Verdict::Slower => {
                 notes.push(format!(
-                    "STARVED: {label}: slower by wall time ({:.3}), which other work explains; if it is so on an idle \
-                     machine, too, the second side blocks where nobody counts it",
+                    "STARVED: {label}: slower by wall time ({:.3}), which other work on the machine explains; if it \
+                     is slower on an idle machine, too, the second side waits where Contend does not see it",
                     self.judged.by_wall.ratio
                 ));
             }
@@ -278,8 +279,8 @@ impl CellRatio {
             Basis::Both => {
                 let waits = self.judged.waits.unwrap_or("runs wait by design");
                 notes.push(format!(
-                    "STARVED: {label}: {waits}, so that processor time alone does not compare: the interval reaches \
-                     over the ratio by wall time and that by processor time ({:.3})",
+                    "STARVED: {label}: {waits}, so the ratio by processor time alone is not valid: the interval \
+                     includes the ratio by wall time and that by processor time ({:.3})",
                     self.judged.ratio_processor.unwrap_or(self.judged.by_wall.ratio)
                 ));
             }
@@ -305,16 +306,18 @@ impl CellRatio {
 impl Needs {
     fn told(self) -> String {
         match self {
-            Self::AtLeast(number) => format!("{number} repetitions at least are needed"),
-            Self::About(number) => format!("about {number} repetitions would, if the others spread as these do"),
+            Self::AtLeast(number) => format!("at least {number} repetitions are needed"),
+            Self::About(number) => {
+                format!("about {number} repetitions would decide, if the others have the same spread")
+            }
             Self::TooMany => format!(
                 "more than {} repetitions would be needed: the ratio is near the margin, so give another `--margin`, \
                  or make longer runs",
                 stats::REPETITIONS_MAX
             ),
             Self::Quiet => {
-                "no number of repetitions would: it depends on how much other work took from starved runs; measure on \
-                 an idle machine, or both sides in turns"
+                "no number of repetitions would decide: the result depends on how much processor time other work took \
+                 from starved runs; measure on an idle machine, or alternate the two sides"
                     .to_owned()
             }
         }
@@ -342,7 +345,7 @@ impl Side {
             notes.push(("LEFT OUT", format!("{} were ended early", of(self.interrupted))));
         }
         if self.copies > 0 {
-            notes.push(("LEFT OUT", format!("{} of runs that are there already", copies(self.copies))));
+            notes.push(("LEFT OUT", format!("{} of runs that the side has already", copies(self.copies))));
         }
         if self.silent > 0 {
             notes.push(("NOTHING COMMITTED", format!("in {}", of(self.silent))));

@@ -600,8 +600,8 @@ mod tests {
         for says in [
             "2 points explored",
             "the space has 2 points: 2 were explored, 0 held out, and 0 are left",
-            "workers=1: silo is ahead, 1.50 times of silo to mvto in 6 pairs (1.50 .. 1.50)",
-            "no claim: a claim is about points that were not measured, and none of them is left",
+            "workers=1: silo is ahead, ratio of silo to mvto 1.50 in 6 pairs (1.50 .. 1.50)",
+            "no claim: a claim is about points that were not measured, and all points were measured",
         ] {
             assert!(told.contains(says), "{says}: {told}");
         }
@@ -668,7 +668,7 @@ mod tests {
         assert_eq!(claim.breadth.exceptions.len(), 2);
         let text = claim.text();
         assert!(
-            text.contains("COUNTEREXAMPLES, at which the other one is ahead: ycsb.read_pct=50"),
+            text.contains("COUNTEREXAMPLES, where the other scheme is ahead: ycsb.read_pct=50"),
             "{text}"
         );
         assert!(text.contains("short of it: ycsb.read_pct=50 ycsb.theta=0.7 (1.02 times)"), "{text}");

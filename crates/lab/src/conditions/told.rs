@@ -82,10 +82,10 @@ impl Findings {
             lines.add(self.silence(study));
         }
         if let Some(command) = &self.failed {
-            lines.add(format!("CHECK FAILED: `{command}`; nothing is concluded of a scheme that is wrong."));
+            lines.add(format!("CHECK FAILED: `{command}`; the scheme is wrong, so nothing is concluded."));
         }
         if self.is_interrupted {
-            lines.add("INTERRUPTED: what was measured is kept; start it again to go on.");
+            lines.add("INTERRUPTED: the measurements are kept; start the command again to continue.");
         }
         lines.0
     }
@@ -119,7 +119,7 @@ impl Findings {
                 |interval| ratio_interval(interval.low, interval.high),
             );
             let at = point(&study.ground.space.named_values(&sample.point));
-            lines.add(format!("  {at}: {says}, {ratio:.2} times of {a} to {b} in {pairs} {interval}"));
+            lines.add(format!("  {at}: {says}, ratio of {a} to {b} {ratio:.2} in {pairs} {interval}"));
         }
         Some(lines.0.trim_end().to_owned())
     }
@@ -148,19 +148,19 @@ impl Findings {
             return format!("no claim: neither {a} nor {b} is clearly ahead at any point that was explored");
         }
         if !is_tested && self.left == Some(0) {
-            return "no claim: a claim is about points that were not measured, and none of them is left"
+            return "no claim: a claim is about points that were not measured, and all points were measured"
                 .to_owned();
         }
         if !is_tested {
-            let says =
-                "no claim: there was no time to test one; start it again with a larger `--budget` to go on";
+            let says = "no claim: there was no time to test one; start the command again with a larger `--budget` \
+                        to continue";
             return says.to_owned();
         }
         let widest =
             self.samples.iter().map(Sample::ratio).map(f64::ln).map(f64::abs).fold(0.0, f64::max).exp();
         format!(
-            "no claim: nowhere in the space are {a} and {b} found to be further apart than {} times as a rule; the \
-             widest gap at a point was {widest:.2}",
+            "no claim: in no part of the space do {a} and {b} usually differ by more than {} times; the largest ratio \
+             at a point was {widest:.2}",
             study.question.margin
         )
     }
@@ -173,7 +173,7 @@ pub(super) fn claim(claim: &Claim) -> String {
     lines.add(format!("  {}", claim.statement));
     if let Some(ratio) = &claim.ratio {
         lines.add(format!(
-            "  where it says so: {:.2} times in the median of {}, {:.2} .. {:.2} for eight in ten of them",
+            "  where it applies: median ratio {:.2} at {}, {:.2} .. {:.2} at eight in ten of them",
             ratio.median,
             plural(ratio.points, "held-out point"),
             ratio.p10,
@@ -183,13 +183,13 @@ pub(super) fn claim(claim: &Claim) -> String {
     let HeldOut { points, agree, undecided, .. } = claim.held_out;
     if agree < points {
         lines.add(format!(
-            "  of {} that do not agree {undecided} might with more pairs",
+            "  of {} that do not agree, {undecided} might agree with more pairs",
             plural(points - agree, "point")
         ));
     }
     if where_it_says_so(&claim.held_out) != Verdict::Same {
         let covered = covered(&claim.held_out);
-        lines.add(format!("  WEAK: {covered}: this does not show that it is ahead at most of them"));
+        lines.add(format!("  WEAK: {covered}: this does not show that the winner is ahead at most of them"));
     }
     for line in breadth(&claim.breadth) {
         lines.add(format!("  {line}"));
@@ -197,14 +197,11 @@ pub(super) fn claim(claim: &Claim) -> String {
     lines.add(format!("  trust: {}{}", claim.trust, lowered(&claim.starvation)));
     lines.add(otherwise(claim));
     if let Some(first) = claim.mechanisms.first() {
-        lines.add(format!(
-            "  why, at {}, where it is {:.2} times ahead:",
-            point(&first.at),
-            first.gap_before
-        ));
+        lines.add(format!("  reasons, at {}, where the ratio is {:.2}:", point(&first.at), first.gap_before));
         lines.add(mechanisms(&claim.mechanisms).trim_end());
     } else {
-        lines.add("  why was not found out: there was no time, or no gap that was seen twice");
+        lines
+            .add("  reasons: not looked for, since there was no time, or the gap was not seen a second time");
     }
     if !claim.holds_without.is_empty() {
         lines.add(format!(
@@ -232,7 +229,7 @@ fn otherwise(claim: &Claim) -> String {
     match verdict.as_str() {
         "holds" => format!("  it holds with retry={own} and with retry={retry}: {found}"),
         "undecided" => {
-            format!("  tested with retry={own}; {found}: too few to tell whether it holds then, too")
+            format!("  tested with retry={own}; {found}: too few to decide whether it holds then, too")
         }
         _ => format!("  ONLY WITH retry={own}: {found}"),
     }
@@ -242,7 +239,7 @@ fn otherwise(claim: &Claim) -> String {
 fn breadth(breadth: &Breadth) -> Vec<String> {
     let mut lines = Vec::new();
     for (says, is_behind) in
-        [("COUNTEREXAMPLES, at which the other one is ahead", true), ("short of it", false)]
+        [("COUNTEREXAMPLES, where the other scheme is ahead", true), ("short of it", false)]
     {
         let of_kind = breadth.exceptions.iter().filter(|of| of.ahead.is_some() == is_behind);
         let told: Vec<String> = of_kind.clone().take(EXCEPTIONS_MAX).map(exception).collect();
@@ -295,16 +292,16 @@ impl Rechecked {
         lines.add(&claim.statement);
         let Some(held_out) = &self.held_out else {
             lines.add(if self.is_exhausted {
-                "every point of the space was measured before: none is left to test it at"
+                "every point of the space was measured before: no point is left for the test"
             } else {
-                "not one point was measured: give a larger `--budget`"
+                "no point was measured: give a larger `--budget`"
             });
             return lines.0;
         };
         let HeldOut { points, agree, undecided, interval, seed, share, .. } = held_out;
         lines.add(format!(
             "seed {seed}: {agree} of {points} fresh points agree, {} ({} .. {}, with a confidence of {}), {}; \
-             {undecided} of the others might with more pairs",
+             {undecided} of the others might agree with more pairs",
             percent(*share),
             percent(interval.low),
             percent(interval.high),
@@ -322,20 +319,20 @@ impl Rechecked {
         }
         lines.add(match self.verdict {
             Verdict::Slower => {
-                "DOES NOT HOLD: clearly fewer points agree than the claim says, or the winner is not ahead where it \
-                 says so"
+                "DOES NOT HOLD: clearly fewer points agree than the claim states, or the winner is not ahead where \
+                 the claim applies"
             }
-            Verdict::Unclear => "UNDECIDED: so few points cannot tell; give more `--points`",
+            Verdict::Unclear => "UNDECIDED: too few points to decide; give more `--points`",
             Verdict::Same | Verdict::Faster => "HOLDS",
         });
         if !self.is_same_build {
-            lines.add("another build than that of the claim made these runs");
+            lines.add("these runs are of another build than those of the claim");
         }
         if let Some(command) = &self.failed {
             lines.add(format!("CHECK FAILED: `{command}`"));
         }
         if self.is_interrupted {
-            lines.add("INTERRUPTED: what was measured is kept; start it again to go on.");
+            lines.add("INTERRUPTED: the measurements are kept; start the command again to continue.");
         }
         lines.0
     }

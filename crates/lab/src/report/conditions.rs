@@ -23,7 +23,7 @@ pub(super) fn findings(of: &Conditions) -> String {
     let agree = held_out.iter().filter(|point| point.predicted == Some(point.class)).count();
     let fresh = if judged > 0 {
         format!(
-            " On {judged} held-out points, which no rule was made from, {agree} agree with what was predicted."
+            " Of {judged} held-out points, which were not used to find the rule, {agree} agree with the prediction."
         )
     } else {
         " No held-out points were measured, so nothing is known of how well the rule holds elsewhere."
@@ -152,8 +152,8 @@ fn crossover(conditions: &Conditions, claims: &[Claim], points: &Figure) -> Opti
         id: "crossover".to_owned(),
         title: "Where the ranking flips".to_owned(),
         caption: format!(
-            "Throughput of {} over that of {}, by what the claims are stated in. Above 1 the first is ahead, below it \
-             the second. Marks as in the next figure; the shaded parts are where a claim is made.",
+            "Throughput of {} over that of {}, over each quantity in which a claim is stated. Above 1 the first is \
+             ahead, below it the second. Marks as in the next figure; claims are about the shaded parts.",
             conditions.a, conditions.b
         ),
         legend: points.legend.clone(),

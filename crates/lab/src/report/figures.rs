@@ -111,7 +111,7 @@ const REASONS: Parts = Parts {
     id: "aborts",
     title: "Why attempts were aborted",
     label: "share of the attempts",
-    caption: "Of the attempts of all repetitions together; what rolled back by its own wish is no abort.",
+    caption: "Of the attempts of all repetitions together; user aborts are not counted.",
     is_whole: false,
 };
 
@@ -281,7 +281,7 @@ impl Drawn<'_> {
         let caption = format!(
             "Above 1: faster than {first}. Each ratio is made of the pairs of a repetition, which answered the same \
              requests \
-             one soon after the other; what slowed one slowed both, so this says more than the throughputs do."
+             one soon after the other; a disturbance slowed both, so ratios are more reliable than throughputs."
         );
         let title = format!("Against {first}");
         let legend = self.legend().into_iter().filter(|(name, _)| name != first).collect();

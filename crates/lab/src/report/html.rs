@@ -144,7 +144,7 @@ fn findings(report: &Report) -> String {
     }
     if report.machines.len() > 1 {
         let says = format!(
-            "{} MACHINES: their figures stand side by side, and are no comparison of schemes.",
+            "{} MACHINES: figures of different machines stand side by side; they do not compare schemes.",
             report.machines.len()
         );
         inner += &list("cautions", &[says]);
@@ -282,18 +282,18 @@ fn reading() -> String {
     let says = [
         "A throughput is the median of its repetitions. Its interval is made of order statistics, assumes nothing \
          about how \
-         measurements are spread, and says how sure it is: three runs 75%, five 93.75%, six 96.9%.",
-        "A ratio is made of pairs: the runs of one repetition answered the same requests, one soon after the other. \
-         Its \
+         measurements are spread, and has a stated confidence: three runs 75%, five 93.75%, six 96.9%.",
+        "A ratio is computed from pairs: the runs of one repetition answered the same requests, one soon after the \
+         other. Its \
          interval is that of the signed ranks of the pairs' logarithms.",
         "A verdict needs 90% of confidence and more than 5% of difference: `faster` and `slower` lie beyond the \
          margin as a \
          whole, `same` within it, `unclear` decides nothing.",
         "Throughput counts commits, and neither rollbacks nor aborts. The abort rate is aborts by the scheme as a \
          share of \
-         all attempts but those that rolled back by their own wish.",
+         all attempts except user aborts.",
         "A run that failed its check is no result: it is counted, and its figures are left out.",
-        "Nothing here says anything of points that were not measured, of other machines, or of more cores.",
+        "The results are not valid for points that were not measured, for other machines, or for more cores.",
     ];
     section("reading", "How to read this", &list("plain", &says.map(str::to_owned)))
 }

@@ -96,12 +96,11 @@ pub(super) fn sentence(study: &Study) -> String {
     };
     let axes: Vec<String> = study.axes.iter().map(told).collect();
     if axes.is_empty() {
-        return "One point was tested: nothing says what happens beside it.".to_owned();
+        return "One point was tested: nothing is known about other points.".to_owned();
     }
     format!(
         "Tested: {}, all else fixed. Nothing is known outside of this region, nor between its levels, nor for other \
-         values of \
-         what was fixed.",
+         values of the fixed settings.",
         axes.join("; ")
     )
 }

@@ -376,7 +376,7 @@ fn conditions_and_claims_are_shown_with_what_they_rest_on() {
     let report = folder.read();
     let (text, page) = (text(&report), page(&report));
     for form in [&text, &page] {
-        assert!(form.contains("On 2 held-out points, which no rule was made from, 1 agree"), "{form}");
+        assert!(form.contains("Of 2 held-out points, which were not used to find the rule, 1"), "{form}");
         assert!(
             form.contains("flips between ycsb.theta = 0.8 and 0.85: from there on silo is ahead"),
             "{form}"

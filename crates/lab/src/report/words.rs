@@ -46,8 +46,8 @@ pub(super) fn findings(study: &Study) -> Vec<String> {
     sentences.extend(study.schemes.iter().filter_map(|scheme| against_first(study, scheme)));
     if study.leaders.len() > 1 {
         sentences.push(format!(
-            "Each verdict is 90% sure by itself: of {} some may be wrong by chance. Trust what neighbouring points \
-             agree on.",
+            "Each single verdict has 90% confidence: of {} verdicts some may be wrong by chance. Trust verdicts on \
+             which neighbouring points agree.",
             study.leaders.len()
         ));
     }
@@ -165,7 +165,7 @@ pub(super) fn cautions(study: &Study) -> Vec<String> {
     let skipped = count(|run| run.check.verdict == CheckVerdict::Skipped);
     if skipped > 0 {
         sentences.push(format!(
-            "UNCHECKED: {} were not checked, so that nobody knows whether they were correct.",
+            "UNCHECKED: {} were not checked, so it is unknown whether they were correct.",
             plural(skipped, "run")
         ));
     }
@@ -173,8 +173,8 @@ pub(super) fn cautions(study: &Study) -> Vec<String> {
     if starved > 0 {
         sentences.push(format!(
             "STARVED: in {starved} of {} the workers got less than 95% of the processor time that they asked for: \
-             something else used the cores, and absolute figures are too low. Ratios are by processor time, and \
-             of runs that wait by design by both.",
+             something else used the cores, and absolute figures are too low. Ratios are by processor time; ratios of \
+             runs that wait by design are by wall time, and their intervals include the ratio by processor time.",
             plural(all, "run")
         ));
     }

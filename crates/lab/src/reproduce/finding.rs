@@ -320,7 +320,8 @@ mod tests {
         assert!(finding.statement().contains("qualified"));
         let text = crate::reproduce::finding(&finding);
         assert!(
-            text.contains("trust: C, where it would be A") && text.contains("STARVED TYPE: silo"),
+            text.contains("trust: C; without starved runs it would be A")
+                && text.contains("STARVED TYPE: silo"),
             "{text}"
         );
         let claim = finding.claim(Path::new("x"));

@@ -116,7 +116,7 @@ pub fn finding(finding: &Finding<'_>) -> String {
         format!("trust: {} ({})", trust.name(), trust.says())
     } else {
         format!(
-            "trust: {}, where it would be {} ({}) if nothing had starved",
+            "trust: {}; without starved runs it would be {} ({})",
             trust.name(),
             whole.name(),
             whole.says()
@@ -161,7 +161,7 @@ fn machines(machines: &[Machine]) -> impl Iterator<Item = String> {
 /// Returns the relations as text: the wanted range of each, and the result at each place that it leaves open.
 fn parts(finding: &Finding<'_>) -> String {
     let mut table = Table::default();
-    table.row(["the claim wants", "of", "at", "found", "(interval)", "and it"]);
+    table.row(["expected", "of", "at", "found", "(interval)", "outcome"]);
     let mut lines = Lines::default();
     for (nth, (relation, instances)) in finding.parts.iter().enumerate() {
         let of = relation.clause.as_deref().unwrap_or("ours, not the document's");
@@ -203,7 +203,7 @@ fn clauses(finding: &Finding<'_>) -> String {
     }
     if let Some(beside) = finding.judged.beside {
         lines.add(format!(
-            "beside the document's claim, relations of our own or hypotheses: {}",
+            "besides the claim of the document, our own relations or hypotheses: {}",
             beside.name()
         ));
     }

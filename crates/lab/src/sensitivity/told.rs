@@ -7,7 +7,7 @@ use super::{Analysis, Effect, Method, Response, Study, StudyMeasurements, Varian
 use crate::json::SCHEMA;
 use crate::text::{Lines, Table, percent, plural};
 
-/// The share of the variance below which a surrogate predicts too little for its shares to say much.
+/// The share of the variance below which a surrogate predicts too little for its shares to be reliable.
 const PREDICTED_MIN: f64 = 0.5;
 
 impl Study {
@@ -16,7 +16,10 @@ impl Study {
         let mut lines = Lines::default();
         let question = &self.question;
         let schemes = self.schemes.join(", ");
-        lines.add(format!("which settings of {} move {schemes}, and their ranking", question.workload));
+        lines.add(format!(
+            "which settings of {} change the throughput of {schemes}, and their ranking",
+            question.workload
+        ));
         self.ground.space.items().iter().for_each(|item| lines.add(format!("  {item}")));
         let fixed: Vec<String> =
             self.ground.fixed().iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -78,18 +81,22 @@ impl Analysis {
             lines.add("starved runs count by commits a second of processor time, unless they wait by design");
         }
         if measured.is_interrupted {
-            lines.add("INTERRUPTED: start it again to go on.");
+            lines.add("INTERRUPTED: start the command again to continue.");
         }
         if let Some(command) = &measured.failed {
-            lines.add(format!("CHECK FAILED: `{command}` ended it; its run is no result."));
+            lines.add(format!("CHECK FAILED: `{command}`; its run is no result, and the study ended there."));
         }
         if self.outcomes.iter().all(|outcome| outcome.shares.is_empty()) {
             lines.add("too few points, or too little variance, for shares of the variance");
         }
-        lines.add(format!("nothing is said of settings beyond {}", study.ground.space.items().join(", ")));
+        lines.add(format!(
+            "only these settings and values were examined: {}",
+            study.ground.space.items().join(", ")
+        ));
         lines.add(
-            "factor: by how much a setting changes it across its range, on average over the other settings; chance is \
-             measured by steps on which nothing changes; intervals at 90%, p adjusted for all settings (Holm)",
+            "factor: by how much a setting changes the throughput or the ratio across its range, on average over the \
+             other settings; chance is measured by steps on which nothing changes; intervals at 90%, p adjusted for \
+             all settings (Holm)",
         );
         lines.0
     }
@@ -157,13 +164,13 @@ fn sentence(study: &Study, outcome: &Response) -> String {
         None => format!("{} was not screened: see the shares", outcome.name),
         Some(chance) if names.is_empty() => {
             format!(
-                "{}: nothing is shown to move {what} more than chance ({:.2})",
+                "{}: no setting is shown to change {what} by more than chance ({:.2})",
                 outcome.name,
                 chance.exp()
             )
         }
         Some(chance) => {
-            format!("{}: {what} is moved by {}; chance {:.2}", outcome.name, names.join(", "), chance.exp())
+            format!("{}: {what} is changed by {}; chance {:.2}", outcome.name, names.join(", "), chance.exp())
         }
     };
     text + &outcome.predicted.map_or_else(String::new, surrogate)
@@ -171,7 +178,7 @@ fn sentence(study: &Study, outcome: &Response) -> String {
 
 /// Returns half a sentence about the quality of the surrogate, which limits the use of its shares.
 fn surrogate(predicted: f64) -> String {
-    let little = if predicted < PREDICTED_MIN { ", too little for its shares to say much" } else { "" };
+    let little = if predicted < PREDICTED_MIN { ", too little for its shares to be reliable" } else { "" };
     format!("; the surrogate predicts {} of the variance{little}", percent(predicted.max(0.0)))
 }
 
@@ -212,9 +219,9 @@ mod tests {
         let (study, measured) = planted(Method::Morris, 0.05);
         let analysis = Analysis::new(&study, &measured);
         let text = analysis.text(&study, &measured);
-        let says = "no_wait/silo: the ranking is moved by ycsb.read_pct (1.6";
+        let says = "no_wait/silo: the ranking is changed by ycsb.read_pct (1.6";
         assert!(text.contains(says), "{text}");
-        assert!(text.contains("nothing is said of settings beyond ycsb.theta=0..0.9"), "{text}");
+        assert!(text.contains("only these settings and values were examined: ycsb.theta=0..0.9"), "{text}");
         let object = analysis.json(&study, &measured);
         assert_eq!(object["outcomes"][2]["settings"][1]["matters"], true);
         assert_eq!(object["evidence"].as_array().map(Vec::len), Some(240));

@@ -189,8 +189,8 @@ impl Recipe {
             |(name, value): (&String, &Scalar)| name == "run.durability" && value.to_string() != "none";
         if self.log_in_memory && !self.given().any(is_logged) {
             return refuse(
-                "`log_in_memory` says where a log goes, and nothing is logged: add `\"run.durability\" = \"async\"`, \
-                 or leave it out"
+                "`log_in_memory` chooses the place of the log, but nothing is logged: add `\"run.durability\" = \
+                 \"async\"`, or leave it out"
                     .to_owned(),
             );
         }
@@ -222,7 +222,7 @@ impl Recipe {
         }
         match self.unjustified(catalogue) {
             Some(name) => refuse(format!(
-                "`{name}` is off its standard value, and nothing says why: add `\"{name}\" = \"...\"` to `[why]`; \
+                "`{name}` is not the standard value, and no reason is given: add `\"{name}\" = \"...\"` to `[why]`; \
                  readers of the results will want to know"
             )),
             None => Ok(()),
@@ -234,7 +234,7 @@ impl Recipe {
             let name = &variant.name;
             if name.trim().is_empty() || self.variants[..at].iter().any(|other| other.name == *name) {
                 return Err(Refusal(format!(
-                    "the variant `{name}` cannot be told from others: give each a name of its own"
+                    "the variant `{name}` has no name, or that of another variant: give each a name of its own"
                 )));
             }
             let is_elsewhere =

@@ -235,8 +235,8 @@ impl ResultStore {
 
     fn unwritten(&self, path: &Path, error: &io::Error) -> Refusal {
         Refusal(format!(
-            "`{}`: could not be written ({error}): make room in {} and start the sweep again; what was measured \
-             before is kept",
+            "`{}`: could not be written ({error}): make room in {} and start the sweep again; the results so far are \
+             kept",
             path.display(),
             self.0.display()
         ))

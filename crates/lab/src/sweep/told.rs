@@ -38,9 +38,9 @@ pub fn plan(sweep: &Sweep, made: usize) -> String {
     let lasts_s: f64 = sweep.units.iter().map(|unit| unit.lasts_s).sum();
     let left_s = lasts_s * (1.0 - made as f64 / sweep.units.len().max(1) as f64);
     lines.0 += &left_out(sweep);
-    lines.add(format!("about {} to go, by a guess before the first run", duration_s(left_s)));
+    lines.add(format!("about {} left, estimated before the first run", duration_s(left_s)));
     if let Some(minutes) = recipe.budget_minutes {
-        lines.add(format!("no run begins after {minutes} minutes; start it again to go on"));
+        lines.add(format!("no run begins after {minutes} minutes; start the command again to continue"));
     }
     lines.0
 }
@@ -104,7 +104,7 @@ fn notes(sweep: &Sweep, summary: &Summary) -> String {
     let planned = sweep.units.len();
     if summary.made < planned {
         lines.add(format!(
-            "UNFINISHED: {} of {planned} runs were made; start it again to go on.",
+            "UNFINISHED: {} of {planned} runs were made; start the command again to continue.",
             summary.made
         ));
     }
@@ -113,7 +113,7 @@ fn notes(sweep: &Sweep, summary: &Summary) -> String {
     }
     if summary.starved > 0 {
         lines.add(format!(
-            "STARVED: in {} the workers got less than 95% of the processor time they asked for, however often they \
+            "STARVED: in {} the workers got less than 95% of the processor time they asked for, although the runs \
              were repeated.",
             plural(summary.starved, "run")
         ));
@@ -128,7 +128,7 @@ fn notes(sweep: &Sweep, summary: &Summary) -> String {
     if of(Basis::Both) > 0 {
         lines.add(format!(
             "ratios of {} are by wall time, though runs were starved, since clients wait by design; their intervals \
-             reach over the ratios by processor time",
+             include the ratios by processor time",
             plural(of(Basis::Both), "line")
         ));
     }
@@ -137,7 +137,7 @@ fn notes(sweep: &Sweep, summary: &Summary) -> String {
     }
     if summary.machines.len() > 1 {
         lines.add(format!(
-            "{} MACHINES: figures of different machines or of different states of one are compared.",
+            "{} MACHINES: the table compares figures of different machines, or of one machine in different states.",
             summary.machines.len()
         ));
     }

@@ -24,17 +24,14 @@
 //!             the writer and lets it pass. An upgrade waits for the other owners alone. A second upgrade of a
 //!             record could never be granted and is refused, unless the rule makes the first give up.
 
-use engine::Retire;
-use storage::Meta;
 use sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sync::plant::is_planted;
 use sync::{Backoff, Growing, Padded, waiter};
 
+use crate::lock_word::{Left, LockMode, LockWord, NO_VALUE, RETIRED};
 use crate::plants;
 
 const LATCHED: u64 = 1;
-const NO_VALUE: u64 = 2;
-const RETIRED: u64 = 4;
 const CROWDED: u64 = 8;
 const RING_SHIFT: u32 = 16;
 
@@ -48,26 +45,6 @@ pub const OWNS: u32 = 1;
 pub const WAITS: u32 = 2;
 /// A state of a request: it has, or waits for, the exclusive lock.
 pub const EXCLUSIVE: u32 = 4;
-
-/// How a record is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LockMode {
-    /// By any number of owners at a time.
-    Shared,
-    /// By one owner.
-    Exclusive,
-}
-
-/// The state in which a record is left when its lock is released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
-    /// The record stays as it was.
-    AsItWas,
-    /// The record has a value, which was stored.
-    WithValue,
-    /// The record has no value.
-    WithoutValue,
-}
 
 /// An owner or waiter of a lock. The one that comes first in their order has the smaller rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,48 +83,6 @@ pub enum Refused {
     Upgrading,
     /// The rule refused it.
     ByRule,
-}
-
-/// A record's word.
-#[derive(Debug)]
-pub struct LockWord(AtomicU64);
-
-impl Default for LockWord {
-    fn default() -> Self {
-        Self(AtomicU64::new(NO_VALUE))
-    }
-}
-
-impl Meta for LockWord {
-    fn reset(&self) {
-        self.0.store(NO_VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
-    }
-}
-
-impl LockWord {
-    /// Sets the word of a record that was loaded with a value, and that no other thread knows yet.
-    pub fn load(&self) {
-        self.0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
-    }
-
-    /// Whether the record has a value: for owners of its lock, and in quiesced databases.
-    #[inline]
-    pub fn has_value(&self) -> bool {
-        self.0.load(Ordering::Acquire) & NO_VALUE == 0 // Acquire: pairs with the Release in `release`.
-    }
-
-    /// See [`Scheme::retire`](engine::Scheme::retire).
-    pub fn retire(&self) -> Retire {
-        // No attempt has or wants the lock of a record that turns from free to retired, and none gets it later.
-        // AcqRel: pairs with the Release in `release`, and orders the mark before what follows from it.
-        // Relaxed on failure: nothing is read.
-        match self.0.compare_exchange(NO_VALUE, NO_VALUE | RETIRED, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => Retire::Done,
-            Err(word) if word & RETIRED != 0 => Retire::Done,
-            Err(word) if word & NO_VALUE != 0 => Retire::Later,
-            Err(_) => Retire::Alive,
-        }
-    }
 }
 
 impl LockWord {
@@ -430,18 +365,6 @@ impl LockMode {
         match self {
             Self::Shared => 0,
             Self::Exclusive => EXCLUSIVE,
-        }
-    }
-}
-
-impl Left {
-    /// The bits of a word after the change.
-    #[inline]
-    const fn applied(self, rest: u64) -> u64 {
-        match self {
-            Self::AsItWas => rest,
-            Self::WithValue => rest & !NO_VALUE,
-            Self::WithoutValue => rest | NO_VALUE,
         }
     }
 }

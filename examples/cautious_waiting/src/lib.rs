@@ -134,7 +134,6 @@ impl ConflictRule for WaitCautiously {
     };
     const WAITS: bool = true;
     type Settings = ();
-    type Header = LockWord;
     type Party = Party;
     // ANCHOR_END: info
 

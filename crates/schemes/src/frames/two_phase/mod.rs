@@ -3,8 +3,8 @@
 //!
 //! IDEA        An attempt locks a record shared before it first reads it, exclusively before it writes it, and keeps
 //!             the lock to the end. Writes are buffered, so that an abort has nothing to undo.
-//! RECORD      The rule's header, which holds beside the lock whether there is a value and whether the record is
-//!             retired.
+//! RECORD      One word ([`LockWord`]): whether there is a value, whether the record is retired, and beside these bits
+//!             the lock, in the form of the rule.
 //! COMMIT      1. All locks are held: the lock point, at which the attempt takes effect. 2. Fence; check that
 //!             each leaf read has its gap version. 3. Install each value, then unlock it.
 //! INVARIANTS  (1) An exclusive lock excludes every other lock of the record (asserted by the rules where they
@@ -26,36 +26,9 @@ use engine::{
 };
 use parts::{CopyBuffer, LockWord, RequestId, WordRange, WriteBuffer};
 pub use parts::{Left, LockMode as Mode};
-use storage::{InPlace, Meta, RecordRef, Shape, Slot};
+use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::{Ordering, fence};
 use sync::plant::is_planted;
-
-/// The header of a record under a rule: its lock, and the state of its value.
-pub trait Header: Meta {
-    /// Notes that the record was loaded with a value. Nobody knows the record yet.
-    fn load(&self);
-
-    /// Whether the record has a value: for attempts that have locked it, and in quiesced databases.
-    fn has_value(&self) -> bool;
-
-    /// See [`Scheme::retire`].
-    fn retire(&self) -> Retire;
-}
-
-impl Header for LockWord {
-    fn load(&self) {
-        LockWord::load(self);
-    }
-
-    #[inline]
-    fn has_value(&self) -> bool {
-        LockWord::has_value(self)
-    }
-
-    fn retire(&self) -> Retire {
-        LockWord::retire(self)
-    }
-}
 
 /// The treatment of a lock that cannot be had at once, and everything that depends on it.
 ///
@@ -68,8 +41,6 @@ pub trait ConflictRule: Sized + core::fmt::Debug + Send + Sync + 'static {
     const WAITS: bool;
     /// The settings of the scheme.
     type Settings: Settings;
-    /// The header of each record.
-    type Header: Header;
     /// The rule's state of an attempt: made once per slot.
     type Party: core::fmt::Debug + Send;
 
@@ -87,25 +58,20 @@ pub trait ConflictRule: Sized + core::fmt::Debug + Send + Sync + 'static {
     fn await_others(&self, _party: &mut Self::Party) {}
 
     /// Called when an attempt begins.
-    fn begin(&self, party: &mut Self::Party, ticket: &Ticket);
+    #[inline]
+    fn begin(&self, _party: &mut Self::Party, _ticket: &Ticket) {}
 
     /// Locks a record of which the attempt has no lock yet, and says whether it has a value.
     ///
     /// # Errors
     /// [`Abort::ReadChanged`] if the record is retired, or the rule's abort for a lock that is held.
-    fn lock(
-        &self,
-        party: &mut Self::Party,
-        header: &Self::Header,
-        nth: usize,
-        mode: Mode,
-    ) -> Result<bool, Abort>;
+    fn lock(&self, party: &mut Self::Party, word: &LockWord, nth: usize, mode: Mode) -> Result<bool, Abort>;
 
     /// Makes the attempt's n-th lock, which was shared, exclusive.
     ///
     /// # Errors
     /// The rule's abort because of others that share the record.
-    fn upgrade(&self, party: &mut Self::Party, header: &Self::Header, nth: usize) -> Result<(), Abort>;
+    fn upgrade(&self, party: &mut Self::Party, word: &LockWord, nth: usize) -> Result<(), Abort>;
 
     /// Called when the attempt has all its locks, and has read nothing that has changed. This is the last step that
     /// can fail: from here on the attempt waits for nobody.
@@ -118,7 +84,7 @@ pub trait ConflictRule: Sized + core::fmt::Debug + Send + Sync + 'static {
     }
 
     /// Gives up the attempt's n-th lock.
-    fn unlock(&self, party: &Self::Party, header: &Self::Header, nth: usize, mode: Mode, left: Left);
+    fn unlock(&self, party: &Self::Party, word: &LockWord, nth: usize, mode: Mode, left: Left);
 }
 
 /// Whether every slot can have requests of its own in lock queues.
@@ -173,7 +139,7 @@ pub struct Txn<'db, R: ConflictRule> {
 }
 
 impl<R: ConflictRule> Shape for TwoPhase<R> {
-    type Header = R::Header;
+    type Header = LockWord;
     type Version = ();
     type Leaf = ();
     type Data = InPlace;

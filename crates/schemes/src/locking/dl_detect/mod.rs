@@ -136,7 +136,6 @@ impl ConflictRule for DetectCycles {
     };
     type Settings = Settings;
     const WAITS: bool = true;
-    type Header = LockWord;
     type Party = Waiter;
 
     fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {

@@ -93,7 +93,6 @@ impl ConflictRule for WaitOrDie {
     };
     type Settings = Settings;
     const WAITS: bool = true;
-    type Header = LockWord;
     type Party = Party;
 
     fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {

@@ -104,7 +104,6 @@ impl ConflictRule for WoundOrWait {
     };
     type Settings = Settings;
     const WAITS: bool = true;
-    type Header = LockWord;
     type Party = Party;
 
     fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {

@@ -13,7 +13,7 @@ use workloads::mix;
 use crate::case::{Case, TrialSubject};
 use crate::scripts::Played;
 use crate::searches::{SEARCHES, SearchedProgram};
-use crate::trial::{Trial, Tried};
+use crate::trial::{Trial, Tried, native};
 use crate::watch::{Patience, Stuck, WatchOutcome, watched};
 use crate::{ExploredTrial, Plant, TrialInstance};
 
@@ -290,7 +290,7 @@ impl Campaign {
     /// # Errors
     /// The settings are refused.
     pub fn new(scheme: TrialInstance, given: &[(String, String)]) -> Result<Self, SettingError> {
-        let promise = (scheme.native.promise)(given)?;
+        let promise = native::promise((scheme.native.facts)(given)?.isolation);
         Ok(Self { scheme, given: given.to_vec(), promise, plant: None })
     }
 
@@ -407,7 +407,7 @@ impl Campaign {
         seen: &Latched<Seen>,
     ) -> bool {
         let subject = TrialSubject::Program(program);
-        let mut search = Case::search(program);
+        let mut search = self.trial(subject).search(program);
         while clock.may_go_on(seen) {
             let Some(explored) = self.trial(subject).explore_next(&mut search, checker) else {
                 return search.is_exhausted();

@@ -24,8 +24,10 @@ const SHRINK_STEPS_MAX: u64 = 10 * STEPS_MAX;
 /// other at each step, as in batches, since the search branches over which of the workers that yielded runs next. If
 /// workers wait for locks, a search has some thousands of schedules.
 const SEARCHED_MAX: u64 = 30_000;
-/// The number of steps after which a trial counts as endless: a hundred times the number of the longest trials.
+/// The number of steps after which a trial counts as endless: a hundred times the number of the longest trials. It holds
+/// for up to `CLIENTS` clients, and grows with their number: settings can ask for batches of thousands.
 const STEPS_MAX: u64 = 1_000_000;
+const CLIENTS: u64 = 4;
 
 /// The subject of an explored trial: a seed or a program.
 #[derive(Clone, Copy, Debug)]
@@ -213,15 +215,15 @@ impl Case<'_> {
             }
             (None, TrialSubject::Program(_)) => Explorer::replay(Schedule::default()),
         };
-        let explorer = explorer.steps_max(STEPS_MAX);
+        let explorer = explorer.steps_max(self.steps_max());
         let progress = Arc::<Progress>::default();
         let explored = self.planted(|| explorer.explore(|| self.run(Arc::clone(&progress))));
         judge(explored, &progress, checker)
     }
 
     /// Returns a search over the schedules of a program.
-    pub fn search(program: &SearchedProgram) -> Search {
-        Search::bounded(program.preemptions).cap(SEARCHED_MAX).steps_max(STEPS_MAX)
+    pub fn search(self, program: &SearchedProgram) -> Search {
+        Search::bounded(program.preemptions).cap(SEARCHED_MAX).steps_max(self.steps_max())
     }
 
     /// Runs the trial under the next schedule of a search and judges it; `None` if there is no further schedule.
@@ -248,7 +250,20 @@ impl Case<'_> {
             TrialSubject::Program(program) => (program.sessions(), 0, PROGRAM, 0, Some(program.given())),
         };
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        let mut given: Vec<_> = settings.iter().map(own).collect();
+        let given: Vec<_> = settings.iter().map(own).chain(self.settings()).collect();
+        let trial = Trial { given: &given, workers, clients: workers, requests, seed };
+        (self.scheme.stepped.run)(trial, acts, progress).expect("legal settings")
+    }
+
+    /// Returns the number of steps after which the trial counts as endless.
+    fn steps_max(self) -> u64 {
+        let facts = (self.scheme.native.facts)(&self.settings()).expect("legal settings");
+        STEPS_MAX * (facts.clients_min as u64).div_ceil(CLIENTS).max(1)
+    }
+
+    /// Returns the settings of the scheme and of the engine that are not the standard ones.
+    fn settings(self) -> Vec<(String, String)> {
+        let mut given = Vec::new();
         let mut give = |last: &str, value: &str| {
             let mut own = self.scheme.stepped.entry.settings.iter().map(|setting| setting.name);
             let setting = own.find(|name| name.split('.').next_back() == Some(last));
@@ -260,13 +275,12 @@ impl Case<'_> {
         };
         // Batches are as small as the rest of the trial.
         give("batch", "4");
-        if acts.is_some() {
+        if matches!(self.subject, TrialSubject::Program(_)) {
             // Each look of a waiting attempt at the others multiplies the schedules of a program and shows nothing new.
             give("period_us", "200");
         }
         given.extend_from_slice(self.given);
-        let trial = Trial { given: &given, workers, clients: workers, requests, seed };
-        (self.scheme.stepped.run)(trial, acts, progress).expect("legal settings")
+        given
     }
 
     /// Returns a simpler schedule, with fewer preemptions, for a trial that is a violation and still is one under it.

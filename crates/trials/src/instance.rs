@@ -1,10 +1,9 @@
 //! Instances: the trials of a scheme, compiled for its types in both builds of the engine, as values. Lists of schemes
 //! are made of instances, so that nothing above this crate needs a scheme's type.
 
-use checker::Level;
 use engine::entry::Entry;
 use engine::setting::SettingError;
-use engine::{Admits, Scheme};
+use engine::{Admits, Facts, Scheme};
 use engine_sim::Info as SteppedInfo;
 use engine_sim::setting::SettingError as SteppedError;
 use sync::{Arc, Latched};
@@ -33,7 +32,7 @@ pub struct TrialInstance {
 #[derive(Clone, Copy, Debug)]
 pub struct Native {
     pub(crate) entry: &'static Entry,
-    pub(crate) promise: fn(&Given) -> Result<Level, SettingError>,
+    pub(crate) facts: fn(&Given) -> Result<Facts, SettingError>,
     pub(crate) run: fn(Trial<'_>, Option<native::Given>, Arc<Progress>) -> Result<Tried, SettingError>,
     pub(crate) play: fn(&Entry, &Given, &Progress, &Latched<Played>),
 }
@@ -50,7 +49,7 @@ pub struct Stepped {
 impl Native {
     /// Returns the native trials of a scheme with its entry.
     pub const fn of<S: Scheme>(entry: &'static Entry) -> Self {
-        Self { entry, promise: native::promise_of::<S>, run: native::run::<S>, play: scripts::play::<S> }
+        Self { entry, facts: native::facts::<S>, run: native::run::<S>, play: scripts::play::<S> }
     }
 }
 

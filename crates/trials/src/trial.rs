@@ -173,7 +173,7 @@ macro_rules! trial {
         }
 
         /// Returns the level by which a checker judges a scheme.
-        fn promise(isolation: Isolation) -> Level {
+        pub(crate) fn promise(isolation: Isolation) -> Level {
             match isolation {
                 Isolation::StrictlySerializable => Level::StrictlySerializable,
                 Isolation::Serializable => Level::Serializable,
@@ -194,13 +194,13 @@ macro_rules! trial {
 pub(crate) mod native {
     trial!(engine, workloads);
 
-    /// Returns the level that a scheme promises under settings of the scheme and of the engine.
+    /// Returns the facts of a scheme under settings of the scheme and of the engine.
     ///
     /// # Errors
     /// The settings are refused.
-    pub(crate) fn promise_of<S: Scheme>(given: &[(String, String)]) -> Result<Level, SettingError> {
+    pub(crate) fn facts<S: Scheme>(given: &[(String, String)]) -> Result<Facts, SettingError> {
         let values = Values::new(S::Settings::ALL.iter().chain(levers::SETTINGS), given)?;
-        Ok(promise(Facts::under::<S>(&values).isolation))
+        Ok(Facts::under::<S>(&values))
     }
 }
 

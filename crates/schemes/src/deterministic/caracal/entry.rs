@@ -19,7 +19,7 @@ pub const ENTRY: Entry = Entry {
         Variant {
             name: "with_contention_only",
             says: "every record is contended, and settled after each batch",
-            given: &[("caracal.contended", "1"), ("caracal.collect_every", "1"), ("caracal.batch", "200")],
+            given: &[("caracal.contended", "1"), ("caracal.collect_every", "1"), ("caracal.batch", "24")],
         },
     ],
     toggles: &[

@@ -31,9 +31,9 @@ const TINY: &[Workload] = &[
 const FULL: &[Workload] =
     &[&["tpcc", "--set", "tpcc.warehouses=2"], &["ycsb", "--set", "ycsb.theta=0.9"], &["smallbank"]];
 
-/// Runs every scheme for a second on small data. Each run is followed by its consistency check.
+/// Runs every scheme for a moment on small data. Each run is followed by its consistency check.
 pub(crate) fn short(house: &House) -> Checked {
-    bench(house, Build::Tested, TINY, "1")
+    bench(house, Build::Tested, TINY, "0.3")
 }
 
 /// Runs every scheme for a minute on full-size data.

@@ -9,14 +9,23 @@ use serde_json::Value;
 use crate::bench::{Build, binary};
 use crate::house::{Checked, House, output};
 
-/// For each scheme, the number of schedules to explore beside those of the searches, and the number of transactions
-/// to run on threads. The duration is acceptable for every change. For all schemes together: half a million and 1.3
-/// million.
-const SCHEDULES: u64 = 20_000;
-const TRANSACTIONS: u64 = 50_000;
+/// For each scheme, the number of schedules to explore beside those of the searches, the number of transactions to run
+/// on threads, and the number of schedules after which the search of a program ends.
+struct Effort {
+    schedules: u64,
+    transactions: u64,
+    searched: u64,
+}
 
-/// The factor by which a nightly run has more schedules and transactions.
-const NIGHT: u64 = 20;
+/// The effort for every change. Under most schemes the searches are complete; in batches, programs have more schedules
+/// than anybody tries.
+const OF_A_CHANGE: Effort = Effort { schedules: 10_000, transactions: 50_000, searched: 3_000 };
+
+/// The effort on request.
+const STANDARD: Effort = Effort { schedules: 20_000, transactions: 50_000, searched: 30_000 };
+
+/// The effort of a nightly run.
+const OF_A_NIGHT: Effort = Effort { schedules: 400_000, transactions: 1_000_000, searched: 100_000 };
 
 /// A variant of a scheme gets one of so many of the schedules and transactions of the scheme itself.
 const SHARE_OF_VARIANTS: u64 = 8;
@@ -29,30 +38,30 @@ const SECONDS: &str = "120";
 
 /// Tests every scheme and every variant against its promise.
 pub(crate) fn check(house: &House) -> Checked {
-    hold(&binary(house, Build::Tested)?, 1, |_| true)
+    hold(&binary(house, Build::Tested)?, &STANDARD, |_| true)
 }
 
 /// Tests every scheme, and a fifth of the variants, against their promises: as long as is acceptable for every change.
 pub(crate) fn check_a_change(house: &House) -> Checked {
     let turn = house.commits() % TURNS_OF_VARIANTS;
-    hold(&binary(house, Build::Tested)?, 1, |nth| nth as u64 % TURNS_OF_VARIANTS == turn)
+    hold(&binary(house, Build::Tested)?, &OF_A_CHANGE, |nth| nth as u64 % TURNS_OF_VARIANTS == turn)
 }
 
 /// Tests every scheme against its promise, for as long as a nightly run may take.
 pub(crate) fn check_at_length(house: &House) -> Checked {
-    hold(&binary(house, Build::Released)?, NIGHT, |_| true)
+    hold(&binary(house, Build::Released)?, &OF_A_NIGHT, |_| true)
 }
 
-/// Tests every scheme, and the variants that are due, against their promises, with `times` times the standard number of
-/// schedules and transactions.
-fn hold(contend: &Path, times: u64, is_due: impl Fn(usize) -> bool) -> Checked {
+/// Tests every scheme, and the variants that are due, against their promises.
+fn hold(contend: &Path, effort: &Effort, is_due: impl Fn(usize) -> bool) -> Checked {
     let variants = listed(contend, "schemes")?.into_iter().flat_map(|scheme| variants(&scheme));
     let due = variants.enumerate().filter(|(nth, _)| is_due(*nth)).map(|(_, of)| (of, SHARE_OF_VARIANTS));
     for (subject, share) in [(Vec::new(), 1)].into_iter().chain(due) {
         let mut command = Command::new(contend);
         command.arg("check").args(&subject).args(["--format", "json"]);
-        command.args(["--schedules", &(times * SCHEDULES / share).to_string()]);
-        command.args(["--transactions", &(times * TRANSACTIONS / share).to_string()]);
+        command.args(["--schedules", &(effort.schedules / share).to_string()]);
+        command.args(["--transactions", &(effort.transactions / share).to_string()]);
+        command.args(["--searched", &(effort.searched / share).to_string()]);
         let ended = command.output().map_err(|error| format!("cannot run {}: {error}", contend.display()))?;
         let lines = String::from_utf8_lossy(&ended.stdout);
         report(&lines)?;

@@ -72,7 +72,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        says: "a second of every scheme on small data, checked",
+        says: "a moment of every scheme on small data, checked",
         run: Alone(bench::short),
     },
     Command {

@@ -470,6 +470,10 @@ pub(crate) struct Check {
     /// The number of schedules to explore for each scheme, however long it takes; with 0 no program is searched, either
     #[arg(long, value_name = "N")]
     schedules: Option<u64>,
+    /// The number of schedules after which the search of a program ends, even if there are more; 0 searches none
+    /// [default: 30000]
+    #[arg(long, value_name = "N")]
+    searched: Option<u64>,
     /// The number of transactions to run on threads for each scheme, however long it takes
     #[arg(long, value_name = "N")]
     transactions: Option<u64>,
@@ -487,7 +491,7 @@ pub(crate) struct Check {
     #[arg(
         long,
         value_name = "SEED|PROGRAM",
-        conflicts_with_all = ["seconds", "schedules", "transactions", "seed", "export", "format"]
+        conflicts_with_all = ["seconds", "schedules", "searched", "transactions", "seed", "export", "format"]
     )]
     replay: Option<String>,
     /// The schedule of the replayed trial, if it is not the trial's own
@@ -508,6 +512,7 @@ impl Check {
             schemes: self.schemes.clone(),
             seconds: self.seconds,
             schedules: self.schedules,
+            searched: self.searched,
             transactions: self.transactions,
             seed: self.seed,
             set: self.set.clone(),

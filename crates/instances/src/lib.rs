@@ -1,13 +1,15 @@
-//! The instances of the catalogue's schemes. This crate alone compiles each scheme over the workloads, and lists the
-//! result beside the scheme's trials. A package outside of the workspace makes instances of its own schemes.
+//! The instances of the catalogue's schemes: their runs, and their trials on threads, which share the code that is
+//! compiled for each scheme here. The explored trials come from `stepped_instances`. A package outside of the workspace
+//! makes instances of its own schemes.
 #![forbid(unsafe_code)]
 
 use engine::Scheme;
 use engine::entry::Entry;
 use schemes::catalogue;
+use trials::{Native, TrialInstance};
 
 /// Returns the instances of all schemes, in the order of the catalogue.
-pub fn all() -> impl Iterator<Item = (runs::Instance, trials::TrialInstance)> {
+pub fn all() -> impl Iterator<Item = (runs::Instance, TrialInstance)> {
     let both = |name| run(name).zip(trial(name));
     catalogue::ENTRIES.iter().map(move |entry| both(entry.info.name).expect("every entry is of a scheme"))
 }
@@ -18,8 +20,9 @@ pub fn run(name: &str) -> Option<runs::Instance> {
 }
 
 /// Returns the instance for trials of the scheme of this name; `None` if there is no such scheme.
-pub fn trial(name: &str) -> Option<trials::TrialInstance> {
-    trial_instances::of(name)
+pub fn trial(name: &str) -> Option<TrialInstance> {
+    let native = catalogue::with(name, OfTrials(catalogue::entry(name)?))?;
+    Some(TrialInstance::new(native, stepped_instances::of(name)?))
 }
 
 struct OfRuns(&'static Entry);
@@ -29,5 +32,15 @@ impl catalogue::Visit for OfRuns {
 
     fn visit<S: Scheme>(self) -> runs::Instance {
         runs::Instance::of::<S>(self.0)
+    }
+}
+
+struct OfTrials(&'static Entry);
+
+impl catalogue::Visit for OfTrials {
+    type Out = Native;
+
+    fn visit<S: Scheme>(self) -> Native {
+        Native::of::<S>(self.0)
     }
 }

@@ -17,6 +17,8 @@ pub struct Question {
     /// The number of schedules to explore for each scheme, in addition to those of the searches. It replaces one half
     /// of `seconds`. With 0, there are no searches either.
     pub schedules: Option<u64>,
+    /// The number of schedules after which the search of a program ends; see [`Budget::searched`].
+    pub searched: Option<u64>,
     /// The number of transactions to run on threads for each scheme. It replaces the other half of `seconds`.
     pub transactions: Option<u64>,
     /// The first seed of the trials.
@@ -164,7 +166,11 @@ fn budget(question: &Question) -> Result<Budget, Refusal> {
     Ok(Budget {
         seed: question.seed,
         cores: sync::workers::cores(),
-        searches: question.schedules != Some(0),
+        searched: if question.schedules == Some(0) {
+            0
+        } else {
+            question.searched.unwrap_or(Budget::SEARCHED)
+        },
         schedules: limit(question.schedules),
         transactions: limit(question.transactions),
     })
@@ -180,6 +186,7 @@ mod tests {
             schemes: schemes.iter().map(|&name| name.to_owned()).collect(),
             seconds: 1.0,
             schedules: None,
+            searched: None,
             transactions: None,
             seed: 1,
             set: Vec::new(),

@@ -37,12 +37,20 @@ pub struct Budget {
     pub seed: u64,
     /// The number of threads that run trials.
     pub cores: usize,
-    /// Whether programs are searched, however long that takes.
-    pub searches: bool,
+    /// The number of schedules after which the search of a program ends even if there are more. With 0 no program is
+    /// searched. Searches take the time that they take.
+    pub searched: u64,
     /// The limit of explored trials. Their time includes the time of the searches.
     pub schedules: TrialLimit,
     /// The limit of the transactions of native trials.
     pub transactions: TrialLimit,
+}
+
+impl Budget {
+    /// The standard of `searched`. Searches under schemes that wait for locks have some thousands of schedules. They
+    /// have more if workers wait for each other at each step, as in batches, since a search branches over which of the
+    /// workers that yielded runs next.
+    pub const SEARCHED: u64 = 30_000;
 }
 
 /// The phases of a campaign.
@@ -327,7 +335,7 @@ impl Campaign {
         let enough = if self.plant.is_some() { 1 } else { VIOLATIONS_MAX };
         let clock = Clock::new(budget.schedules, enough, monitor);
         monitor.enter(CampaignPhase::Search);
-        let searches = if budget.searches { self.search_all(budget.cores, &clock, &searched) } else { 0 };
+        let searches = if budget.searched > 0 { self.search_all(budget, &clock, &searched) } else { 0 };
         monitor.enter(CampaignPhase::Explore);
         let is_stuck = |seen: &Latched<Seen>| seen.lock().stuck.is_some();
         // One violation is enough for a planted bug.
@@ -385,13 +393,13 @@ impl Campaign {
     }
 
     /// Searches all programs, and returns how many of the searches were completed.
-    fn search_all(&self, cores: usize, clock: &Clock<'_>, seen: &Latched<Seen>) -> u64 {
+    fn search_all(&self, budget: &Budget, clock: &Clock<'_>, seen: &Latched<Seen>) -> u64 {
         let next = AtomicUsize::new(0);
-        let ended = workers::run(cores, false, |_| {
+        let ended = workers::run(budget.cores, false, |_| {
             let (mut checker, mut ended) = (Checker::new(), 0);
             // Relaxed: each number is given out once, and the counter orders nothing.
             while let Some(program) = SEARCHES.get(next.fetch_add(1, Ordering::Relaxed)) {
-                ended += u64::from(self.search(program, clock, &mut checker, seen));
+                ended += u64::from(self.search(program, budget.searched, clock, &mut checker, seen));
             }
             ended
         });
@@ -402,12 +410,13 @@ impl Campaign {
     fn search(
         &self,
         program: &'static SearchedProgram,
+        searched: u64,
         clock: &Clock<'_>,
         checker: &mut Checker,
         seen: &Latched<Seen>,
     ) -> bool {
         let subject = TrialSubject::Program(program);
-        let mut search = self.trial(subject).search(program);
+        let mut search = self.trial(subject).search(program, searched);
         while clock.may_go_on(seen) {
             let Some(explored) = self.trial(subject).explore_next(&mut search, checker) else {
                 return search.is_exhausted();

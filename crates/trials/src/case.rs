@@ -20,12 +20,8 @@ const CHOICES: u64 = 600;
 /// steps are enough for all of these schedules, unless trials do not end.
 const SHRINK_MAX: u64 = 1_000;
 const SHRINK_STEPS_MAX: u64 = 10 * STEPS_MAX;
-/// The number of schedules after which a search ends even if there are more. There are more if workers wait for each
-/// other at each step, as in batches, since the search branches over which of the workers that yielded runs next. If
-/// workers wait for locks, a search has some thousands of schedules.
-const SEARCHED_MAX: u64 = 30_000;
-/// The number of steps after which a trial counts as endless: a hundred times the number of the longest trials. It holds
-/// for up to `CLIENTS` clients, and grows with their number: settings can ask for batches of thousands.
+/// The number of steps after which a trial with up to `CLIENTS` clients counts as endless: a hundred times the number
+/// of the longest such trials. It grows with the clients: settings can ask for batches of thousands.
 const STEPS_MAX: u64 = 1_000_000;
 const CLIENTS: u64 = 4;
 
@@ -221,9 +217,9 @@ impl Case<'_> {
         judge(explored, &progress, checker)
     }
 
-    /// Returns a search over the schedules of a program.
-    pub fn search(self, program: &SearchedProgram) -> Search {
-        Search::bounded(program.preemptions).cap(SEARCHED_MAX).steps_max(self.steps_max())
+    /// Returns a search over the schedules of a program, of which it tries `searched` at most.
+    pub fn search(self, program: &SearchedProgram, searched: u64) -> Search {
+        Search::bounded(program.preemptions).cap(searched).steps_max(self.steps_max())
     }
 
     /// Runs the trial under the next schedule of a search and judges it; `None` if there is no further schedule.

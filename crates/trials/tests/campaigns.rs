@@ -9,7 +9,7 @@ use trials::{
 const NOTHING: Budget = Budget {
     seed: 1,
     cores: 2,
-    searches: false,
+    searched: 0,
     schedules: TrialLimit::Count(0),
     transactions: TrialLimit::Count(0),
 };

@@ -45,7 +45,7 @@ fn a_schedule_of_a_program_brings_its_history_back() {
             let subject = TrialSubject::named(name).expect("a program");
             let TrialSubject::Program(program) = subject else { panic!("`{name}` is no seed") };
             let case = Case { scheme: instance(scheme), given: &[], subject, schedule: None, plant: None };
-            let (mut search, mut checker) = (case.search(program), Checker::new());
+            let (mut search, mut checker) = (case.search(program, 60), Checker::new());
             for _ in 0..60 {
                 let Some(explored) = case.explore_next(&mut search, &mut checker) else { break };
                 let schedule = explored.schedule.to_string().parse().expect("its own text");

@@ -8,7 +8,7 @@ use trials::{Budget, Campaign, CampaignMonitor, TrialLimit};
 const FEW: Budget = Budget {
     seed: 1,
     cores: 2,
-    searches: false,
+    searched: 0,
     schedules: TrialLimit::Count(150),
     transactions: TrialLimit::Count(8_000),
 };

@@ -10,7 +10,7 @@ use trials::{
 const BUDGET: Budget = Budget {
     seed: 1,
     cores: 1,
-    searches: false,
+    searched: 0,
     schedules: TrialLimit::Count(500),
     transactions: TrialLimit::Count(100),
 };
@@ -20,16 +20,16 @@ fn instance(scheme: &str) -> TrialInstance {
     instances::trial(scheme).expect("a scheme of the catalogue")
 }
 
-fn run(scheme: &str, plant: &str, searches: bool) -> CampaignReport {
+fn run(scheme: &str, plant: &str, searched: u64) -> CampaignReport {
     let campaign = Campaign::new(instance(scheme), &[]).expect("legal settings");
     let campaign = campaign.plant(instance(scheme).plant(plant).expect("a plant"));
-    campaign.run(&Budget { searches, ..BUDGET }, &CampaignMonitor::default())
+    campaign.run(&Budget { searched, ..BUDGET }, &CampaignMonitor::default())
 }
 
 /// Asserts that transactions with the bug get stuck in this way, that the report says so, and that the report's
 /// schedule shows it.
-fn is_stuck(scheme: &str, plant: &str, stuck: Stuck, searches: bool) {
-    let report = run(scheme, plant, searches);
+fn is_stuck(scheme: &str, plant: &str, stuck: Stuck, searched: u64) {
+    let report = run(scheme, plant, searched);
     assert_eq!(report.stuck, Some(stuck), "{report:?}");
     let [TrialViolation { what, replay: Replay::Explored(subject, schedule), .. }] = &report.violations[..]
     else {
@@ -46,19 +46,19 @@ fn is_stuck(scheme: &str, plant: &str, stuck: Stuck, searches: bool) {
 
 #[test]
 fn transactions_that_all_wait_are_a_deadlock() {
-    is_stuck("wound_wait", "wound_wait_wounds_nobody", Stuck::Deadlock, false);
-    is_stuck("wait_die", "wait_die_lets_young_wait", Stuck::Deadlock, true);
+    is_stuck("wound_wait", "wound_wait_wounds_nobody", Stuck::Deadlock, 0);
+    is_stuck("wait_die", "wait_die_lets_young_wait", Stuck::Deadlock, Budget::SEARCHED);
 }
 
 #[test]
 fn transactions_that_look_for_deadlocks_in_vain_are_one_though_time_passes() {
-    is_stuck("dl_detect", "wait_graph_sees_nothing", Stuck::Deadlock, false);
+    is_stuck("dl_detect", "wait_graph_sees_nothing", Stuck::Deadlock, 0);
 }
 
 #[test]
 fn transactions_that_all_abort_for_ever_are_a_livelock() {
-    is_stuck("no_wait", "two_phase_keeps_locks", Stuck::Livelock, false);
-    is_stuck("no_wait", "two_phase_keeps_locks", Stuck::Livelock, true);
+    is_stuck("no_wait", "two_phase_keeps_locks", Stuck::Livelock, 0);
+    is_stuck("no_wait", "two_phase_keeps_locks", Stuck::Livelock, Budget::SEARCHED);
 }
 
 const HASTY: Patience = Patience { looks: 20, look_ns: 1_000 };

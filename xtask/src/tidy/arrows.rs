@@ -22,8 +22,8 @@ const ARROWS: &[(&str, &str)] = &[
     ("sim", "stdx sync"),
     ("runs", "stdx sync storage engine workloads checker durability sim"),
     ("trials", "stdx sync storage engine workloads checker proof sim"),
-    ("trial_instances", "engine schemes trials"),
-    ("instances", "engine schemes runs trials trial_instances"),
+    ("stepped_instances", "engine schemes trials"),
+    ("instances", "engine schemes runs trials stepped_instances"),
     ("lab", "stdx stats plot results sync engine workloads checker durability sim runs trials"),
     ("cli", "stdx results sync engine workloads checker durability sim runs trials instances lab"),
     ("contend_derive", ""),
@@ -60,7 +60,7 @@ const ARROWS_OF_TESTS: &[(&str, &str)] = &[
 /// Crates that may depend on the twins (`NAME_sim`) of their dependencies. A twin may depend on the
 /// twins of its real crate's permitted dependencies, and an example on its own twin. All other
 /// crates, above all the library `contend`, may depend on no twin.
-const USERS_OF_TWINS: &[&str] = &["sim", "trials", "trial_instances", "tests", "examples"];
+const USERS_OF_TWINS: &[&str] = &["sim", "trials", "stepped_instances", "tests", "examples"];
 
 /// Crates that are their own twins: they touch neither atomics nor time.
 const WITHOUT_TWIN: &[&str] = &["stdx"];

@@ -10,22 +10,29 @@ use crate::bench::{Build, binary};
 use crate::house::{Checked, House, output};
 
 /// For each scheme, the number of schedules to explore beside those of the searches, the number of transactions to run
-/// on threads, and the number of schedules after which the search of a program ends.
+/// on threads, and the number of schedules after which the search of a program ends, for schemes that work in batches.
+/// In batches, programs have more schedules than anybody tries. The searches of all other schemes are complete.
 struct Effort {
     schedules: u64,
     transactions: u64,
-    searched: u64,
+    searched_in_batches: u64,
 }
 
-/// The effort for every change. Under most schemes the searches are complete; in batches, programs have more schedules
-/// than anybody tries.
-const OF_A_CHANGE: Effort = Effort { schedules: 10_000, transactions: 50_000, searched: 3_000 };
+/// The effort for every change.
+const OF_A_CHANGE: Effort = Effort { schedules: 10_000, transactions: 50_000, searched_in_batches: 3_000 };
 
 /// The effort on request.
-const STANDARD: Effort = Effort { schedules: 20_000, transactions: 50_000, searched: 30_000 };
+const STANDARD: Effort = Effort { schedules: 20_000, transactions: 50_000, searched_in_batches: SEARCHED };
 
 /// The effort of a nightly run.
-const OF_A_NIGHT: Effort = Effort { schedules: 400_000, transactions: 1_000_000, searched: 100_000 };
+const OF_A_NIGHT: Effort =
+    Effort { schedules: 400_000, transactions: 1_000_000, searched_in_batches: 100_000 };
+
+/// The number of schedules after which the search of a program ends for other schemes: enough for nearly all programs.
+const SEARCHED: u64 = 30_000;
+
+/// The families whose schemes work in batches.
+const IN_BATCHES: [&str; 2] = ["batched", "deterministic"];
 
 /// A variant of a scheme gets one of so many of the schedules and transactions of the scheme itself.
 const SHARE_OF_VARIANTS: u64 = 8;
@@ -54,14 +61,24 @@ pub(crate) fn check_at_length(house: &House) -> Checked {
 
 /// Tests every scheme, and the variants that are due, against their promises.
 fn hold(contend: &Path, effort: &Effort, is_due: impl Fn(usize) -> bool) -> Checked {
-    let variants = listed(contend, "schemes")?.into_iter().flat_map(|scheme| variants(&scheme));
-    let due = variants.enumerate().filter(|(nth, _)| is_due(*nth)).map(|(_, of)| (of, SHARE_OF_VARIANTS));
-    for (subject, share) in [(Vec::new(), 1)].into_iter().chain(due) {
+    let schemes = listed(contend, "schemes")?;
+    let is_in_batches = |scheme: &Value| IN_BATCHES.iter().any(|family| scheme["family"] == *family);
+    let standard = |in_batches: bool| {
+        let promises = |scheme: &&Value| scheme["one_worker_only"] != true;
+        let named = schemes.iter().filter(promises).filter(|scheme| is_in_batches(scheme) == in_batches);
+        let names = named.map(|scheme| scheme["name"].as_str().unwrap_or_default().to_owned());
+        (names.collect::<Vec<_>>(), in_batches, 1)
+    };
+    let of = |scheme| variants(scheme).into_iter().map(move |variant| (variant, is_in_batches(scheme)));
+    let due = schemes.iter().flat_map(of).enumerate().filter(|(nth, _)| is_due(*nth));
+    let due = due.map(|(_, (variant, in_batches))| (variant, in_batches, SHARE_OF_VARIANTS));
+    for (subject, in_batches, share) in [standard(false), standard(true)].into_iter().chain(due) {
+        let searched = if in_batches { effort.searched_in_batches } else { SEARCHED };
         let mut command = Command::new(contend);
         command.arg("check").args(&subject).args(["--format", "json"]);
         command.args(["--schedules", &(effort.schedules / share).to_string()]);
         command.args(["--transactions", &(effort.transactions / share).to_string()]);
-        command.args(["--searched", &(effort.searched / share).to_string()]);
+        command.args(["--searched", &searched.to_string()]);
         let ended = command.output().map_err(|error| format!("cannot run {}: {error}", contend.display()))?;
         let lines = String::from_utf8_lossy(&ended.stdout);
         report(&lines)?;

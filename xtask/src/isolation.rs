@@ -11,7 +11,7 @@ use crate::house::{Checked, House, output};
 
 /// For each scheme, the number of schedules to explore beside those of the searches, the number of transactions to run
 /// on threads, and the number of schedules after which the search of a program ends, for schemes that work in batches.
-/// In batches, programs have more schedules than anybody tries. The searches of all other schemes are complete.
+/// In batches, programs have more schedules than anybody tries.
 struct Effort {
     schedules: u64,
     transactions: u64,
@@ -28,7 +28,8 @@ const STANDARD: Effort = Effort { schedules: 20_000, transactions: 50_000, searc
 const OF_A_NIGHT: Effort =
     Effort { schedules: 400_000, transactions: 1_000_000, searched_in_batches: 100_000 };
 
-/// The number of schedules after which the search of a program ends for other schemes: enough for nearly all programs.
+/// The number of schedules after which the search of a program ends for other schemes. Nearly all searches are complete
+/// before that: under schemes that wait for locks, two programs have more schedules.
 const SEARCHED: u64 = 30_000;
 
 /// The families whose schemes work in batches.

@@ -38,7 +38,7 @@ pub struct Budget {
     /// The number of threads that run trials.
     pub cores: usize,
     /// The number of schedules after which the search of a program ends even if there are more. With 0 no program is
-    /// searched. Searches take the time that they take.
+    /// searched. No limit of time ends a search.
     pub searched: u64,
     /// The limit of explored trials. Their time includes the time of the searches.
     pub schedules: TrialLimit,

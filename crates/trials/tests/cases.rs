@@ -31,7 +31,7 @@ fn a_seed_brings_a_trial_back() {
 fn a_trial_in_large_batches_is_long_and_not_endless() {
     let given = [("batch", "200"), ("contended", "1"), ("collect_every", "1")];
     let given = given.map(|(last, value)| (format!("caracal.{last}"), value.to_owned()));
-    // This seed draws eleven requests for each of the clients, of which a batch wants 200.
+    // The trial of this seed has seven requests for each client, and a batch needs 200 clients.
     let subject = TrialSubject::Seed(12);
     let case = Case { scheme: instance("caracal"), given: &given, subject, schedule: None, plant: None };
     let explored = case.explore();

@@ -2,6 +2,7 @@
 //! documentation, licences.
 
 use serde_json::Value;
+use spdx::{Expression, LicenseReq, Licensee, ParseMode};
 
 use crate::house::{Checked, House, Step, added_flags, run, run_all};
 use crate::tidy;
@@ -31,6 +32,10 @@ const LICENCES: &[&str] = &[
     "0BSD",
     "MIT-0",
 ];
+
+/// The form of licence expressions. Manifests may write `/` for `OR`, and names that SPDX has replaced; names that SPDX
+/// never had are refused.
+const MODE: ParseMode = ParseMode { allow_imprecise_license_names: false, ..ParseMode::LAX };
 
 /// Runs all steps.
 pub(crate) fn check(house: &House) -> Checked {
@@ -82,30 +87,15 @@ fn refused(package: &Value) -> Option<String> {
     (!is_allowed(licence)).then(|| format!("{} ({licence})", package["name"].as_str().unwrap_or("unnamed")))
 }
 
-/// Returns `true` if one of the alternatives requires only allowed licences. Old manifests write `/`
-/// for `OR`; parentheses group alternatives inside an `AND`.
+/// Returns `true` if one of the alternatives requires only allowed licences.
 fn is_allowed(expression: &str) -> bool {
-    let expression = expression.trim();
-    let mut depth = 0;
-    let mut parts = vec![(String::new(), "")];
-    for word in expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ").split_whitespace() {
-        depth += i32::from(word == "(") - i32::from(word == ")");
-        let operator = ["OR", "AND"].into_iter().find(|operator| *operator == word && depth == 0);
-        if let Some(operator) = operator {
-            parts.push((String::new(), operator));
-        } else if let Some((part, _)) = parts.last_mut() {
-            part.push_str(if part.is_empty() { "" } else { " " });
-            part.push_str(word);
-        }
-    }
-    // AND binds tighter than OR: the alternatives are the runs of parts between two ORs.
-    let part_allowed = |part: &str| match part.strip_prefix("( ").and_then(|part| part.strip_suffix(" )")) {
-        Some(group) => is_allowed(group),
-        None => LICENCES.contains(&part),
-    };
-    parts
-        .chunk_by(|_, (_, operator)| *operator != "OR")
-        .any(|all| all.iter().all(|(part, _)| part_allowed(part)))
+    let is_listed = |asked: &LicenseReq| allowed().any(|licence| licence.satisfies(asked));
+    Expression::parse_mode(expression, MODE).is_ok_and(|whole| whole.evaluate(is_listed))
+}
+
+/// Returns the allowed licences as the parser of expressions knows them.
+fn allowed() -> impl Iterator<Item = Licensee> {
+    LICENCES.iter().map(|name| Licensee::parse(name).expect("the list has names of SPDX"))
 }
 
 #[cfg(test)]
@@ -121,6 +111,7 @@ mod tests {
             "(MIT OR Apache-2.0) AND Unicode-3.0",
             "Apache-2.0 WITH LLVM-exception OR GPL-2.0",
             "GPL-2.0 OR MIT AND ISC",
+            "((GPL-2.0+ OR Zlib) AND 0BSD)",
         ] {
             assert!(is_allowed(licence), "{licence}");
         }
@@ -130,6 +121,15 @@ mod tests {
     fn every_part_of_a_conjunction_counts() {
         for licence in
             ["none", "", "GPL-3.0", "MIT AND GPL-3.0", "(MIT OR ISC) AND GPL-3.0", "MIT AND (GPL-3.0)"]
+        {
+            assert!(!is_allowed(licence), "{licence}");
+        }
+    }
+
+    #[test]
+    fn no_part_of_an_expression_is_skipped() {
+        for licence in
+            ["MIT OR", "MIT (Apache-2.0", "MIT WITH GCC-exception-2.0", "MIT OR the-authors-own", "Apache"]
         {
             assert!(!is_allowed(licence), "{licence}");
         }

@@ -2,6 +2,7 @@
 
 use core::fmt::{Display, Write};
 
+use comfy_table::{CellAlignment, presets};
 use engine::driver::Retry;
 use engine::entry::Entry;
 use engine::setting::{Setting, Values};
@@ -36,22 +37,13 @@ impl Table {
     }
 
     pub(crate) fn render(&self) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width =
-            |column| self.rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        let mut lines = Lines::default();
-        for row in &self.rows {
-            let cells = row.iter().zip(&widths).enumerate();
-            let cells: Vec<String> = cells
-                .map(|(column, (cell, &width))| match column {
-                    0 => format!("{cell:<width$}"),
-                    _ => format!("{cell:>width$}"),
-                })
-                .collect();
-            lines.add(cells.join("  ").trim_end());
+        let mut table = comfy_table::Table::new();
+        table.load_style(presets::NOTHING).add_rows(&self.rows);
+        for (at, column) in table.column_iter_mut().enumerate() {
+            let alignment = if at == 0 { CellAlignment::Left } else { CellAlignment::Right };
+            column.set_padding((0, 2)).set_cell_alignment(alignment);
         }
-        lines.0
+        table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
     }
 }
 
@@ -688,6 +680,15 @@ mod tests {
         table.row(["a", "long head"]);
         table.row(["name", "7"]);
         assert_eq!(table.render(), "a     long head\nname          7\n");
+    }
+
+    #[test]
+    fn columns_line_up_under_characters_of_other_widths() {
+        let mut table = Table::default();
+        table.row(["\u{8868}", "txn/s", "note"]);
+        table.row(["cafe\u{301}s", "7", ""]);
+        assert_eq!(table.render(), "\u{8868}     txn/s  note\ncafe\u{301}s      7\n");
+        assert_eq!(Table::default().render(), "");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Formats results as a table for people, and as JSON.
 
+use comfy_table::presets;
 use peers::measure::{Measured, Plan, Spread};
 use peers::peer::Peer as _;
 use peers::peers::contend::Contend;
@@ -10,16 +11,12 @@ use crate::args::WorkloadName;
 
 /// Formats a table. Each column is as wide as its widest cell.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
-    let widths: [usize; N] = std::array::from_fn(width);
-    let mut text = String::new();
-    for row in rows {
-        let cells: Vec<String> =
-            row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        text.push_str(cells.join("  ").trim_end());
-        text.push('\n');
-    }
-    text
+    let mut table = comfy_table::Table::new();
+    table.load_style(presets::NOTHING).add_rows(rows);
+    table.column_iter_mut().for_each(|column| {
+        column.set_padding((0, 2));
+    });
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 /// Formats the table of results.

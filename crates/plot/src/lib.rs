@@ -34,4 +34,3 @@ pub use panel::{Panel, Sheet};
 pub use rows::{Row, Rows};
 pub use scale::Scale;
 pub use scatter::{Dot, Region, Scatter};
-pub use svg::{Element, escape};

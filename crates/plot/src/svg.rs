@@ -4,7 +4,7 @@ use core::fmt::{Display, Write};
 
 /// Escapes a text for markup, between tags or in an attribute. Characters that XML does not admit at all, control
 /// characters, become the replacement character.
-pub fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -88,50 +88,50 @@ pub(crate) fn head(title: &str, max: f64) -> (String, f64) {
     (markup, if lines.is_empty() { 0.0 } else { HEAD_LINE * lines.len() as f64 + 3.0 })
 }
 
-/// An element of SVG or HTML under construction.
+/// An element of SVG under construction.
 #[derive(Debug)]
-pub struct Element {
+pub(crate) struct Element {
     name: &'static str,
     text: String,
 }
 
 impl Element {
     /// Makes an element without attributes.
-    pub fn new(name: &'static str) -> Self {
+    pub(crate) fn new(name: &'static str) -> Self {
         Self { name, text: format!("<{name}") }
     }
 
     /// Adds an attribute.
     #[must_use]
-    pub fn set(mut self, name: &str, value: impl Display) -> Self {
+    pub(crate) fn set(mut self, name: &str, value: impl Display) -> Self {
         write!(self.text, " {name}=\"{}\"", escape(&value.to_string())).expect("a string takes any text");
         self
     }
 
     /// Adds a coordinate as an attribute.
     #[must_use]
-    pub fn at(self, name: &str, value: f64) -> Self {
+    pub(crate) fn at(self, name: &str, value: f64) -> Self {
         self.set(name, short(value))
     }
 
     /// Adds a key, unless it is empty.
     #[must_use]
-    pub fn key(self, key: &str) -> Self {
+    pub(crate) fn key(self, key: &str) -> Self {
         if key.is_empty() { self } else { self.set("data-k", key) }
     }
 
     /// Returns the markup of the element without content.
-    pub fn empty(self) -> String {
+    pub(crate) fn empty(self) -> String {
         self.text + "/>"
     }
 
     /// Returns the markup of the element with markup in it, which is not escaped.
-    pub fn holding(self, markup: &str) -> String {
+    pub(crate) fn holding(self, markup: &str) -> String {
         format!("{}>{markup}</{}>", self.text, self.name)
     }
 
     /// Returns the markup of the element with a text in it.
-    pub fn saying(self, text: &str) -> String {
+    pub(crate) fn saying(self, text: &str) -> String {
         self.holding(&escape(text))
     }
 }

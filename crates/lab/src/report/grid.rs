@@ -1,7 +1,8 @@
 //! Tables of the numbers in a plot, also for readers who cannot see the plot.
 
-use plot::{Element, escape};
+use maud::{Markup, html};
 
+use super::html::keyed;
 use crate::text::Table;
 
 /// A table whose rows have keys, by which a page finds them.
@@ -35,25 +36,31 @@ impl Grid {
     }
 
     /// Returns the table as HTML for a page. Rows that do not fit scroll sideways.
-    pub(super) fn html(&self) -> String {
-        let cell = |at: usize, name: &'static str, text: &String| {
-            let cell = Element::new(name);
-            let cell = if name == "th" { cell.set("scope", "col") } else { cell };
-            if at < self.words { cell.saying(text) } else { cell.set("class", "n").saying(text) }
-        };
-        let cells = |name, cells: &[String]| {
-            cells.iter().enumerate().map(|(at, text)| cell(at, name, text)).collect::<String>()
-        };
-        let row = |(key, its): &(String, Vec<String>)| {
-            Element::new("tr").key(key).holding(&cells("td", its)) + "\n"
-        };
-        let body: String = self.rows.iter().map(row).collect();
-        format!(
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table><caption>{0}</caption>\
-             <thead><tr>{1}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n",
-            escape(&self.caption),
-            cells("th", &self.head),
-        )
+    pub(super) fn html(&self) -> Markup {
+        let class = |at: usize| (at >= self.words).then_some("n");
+        html! {
+            div.scroll tabindex="0" role="region" aria-label=(self.caption) {
+                table {
+                    caption { (self.caption) }
+                    thead {
+                        tr {
+                            @for (at, text) in self.head.iter().enumerate() {
+                                th scope="col" class=[class(at)] { (text) }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for (key, cells) in &self.rows {
+                            "\n"
+                            tr data-k=[keyed(key)] {
+                                @for (at, text) in cells.iter().enumerate() { td class=[class(at)] { (text) } }
+                            }
+                        }
+                    }
+                }
+            }
+            "\n"
+        }
     }
 }
 
@@ -66,7 +73,7 @@ mod tests {
         let mut grid = Grid::new("a <caption>", 1, &["scheme", "txn/s"]);
         grid.row("0s1", vec!["a&b".to_owned(), "1,000".to_owned()]);
         assert_eq!(grid.text(), "scheme  txn/s\na&b     1,000\n");
-        let html = grid.html();
+        let html = grid.html().into_string();
         assert!(
             html.contains("<tr data-k=\"0s1\"><td>a&amp;b</td><td class=\"n\">1,000</td></tr>"),
             "{html}"

@@ -2,7 +2,7 @@
 
 use core::ops::Bound;
 
-use storage::{AnyKey, Direction, IndexedKey, RecordRef, Shape, TableId, Which};
+use storage::{Direction, IndexedKey, RecordRef, SecondaryKeys, Shape, TableId, Which};
 
 use crate::{Abort, Sink, Stamp};
 
@@ -71,14 +71,7 @@ pub trait Observer {
     /// Called when the last write changed the entries of secondary indexes: the row stood under the keys `_from`, by
     /// position, and stands under the keys `_to`. Only if values have marks.
     #[inline]
-    fn entries(
-        &mut self,
-        _record: usize,
-        _facet: Facet,
-        _from: &[Option<AnyKey>; 2],
-        _to: &[Option<AnyKey>; 2],
-    ) {
-    }
+    fn entries(&mut self, _record: usize, _facet: Facet, _from: &SecondaryKeys, _to: &SecondaryKeys) {}
 
     /// Called when an attempt begins to scan a range of keys. The scan's rows follow, and nothing else before the scan
     /// is over. Only if values have marks.

@@ -64,7 +64,7 @@ fn find<'db, S: Scheme>(scheme: &'db S, txn: &mut S::Txn<'db>, record: RecordRef
 }
 
 /// Reads a record: see [`Scheme::read`].
-#[inline]
+#[inline(always)]
 pub(crate) fn read<'t, 'db, S: Scheme>(
     scheme: &'db S,
     txn: &'t mut S::Txn<'db>,
@@ -77,7 +77,7 @@ pub(crate) fn read<'t, 'db, S: Scheme>(
 }
 
 /// Writes a record that has a value: see [`Scheme::write`].
-#[inline]
+#[inline(always)]
 pub(crate) fn write<'t, 'db, S: Scheme>(
     scheme: &'db S,
     txn: &'t mut S::Txn<'db>,

@@ -499,7 +499,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_found(store)?;
             let target = Target { table, group: group as u16 };
             let home = home(store, key);
-            Ok(with_width!(key, |key| attempt.change_words(target, home, key, change))?)
+            Ok(with_width!(key, |key| attempt.change_plainly(target, home, key, change))?)
         })
     }
 

@@ -11,7 +11,7 @@
 use core::ops::Bound;
 
 use stdx::history::{AttemptOutcome, History, Key, SessionLog, Version};
-use storage::{AnyKey, Direction, IndexedKey, RecordRef, Shape};
+use storage::{AnyKey, Direction, IndexedKey, RecordRef, SecondaryKeys, Shape};
 use sync::Latched;
 use sync::atomic::{AtomicU32, Ordering};
 use sync::clock;
@@ -303,7 +303,7 @@ impl Observer for Recorder<'_> {
         self.wrote(record, facet, key.any(), true, deletes).word()
     }
 
-    fn entries(&mut self, record: usize, facet: Facet, from: &[Option<AnyKey>; 2], to: &[Option<AnyKey>; 2]) {
+    fn entries(&mut self, record: usize, facet: Facet, from: &SecondaryKeys, to: &SecondaryKeys) {
         let facets = [0, 1].map(|position| Facet { index: Some(position), ..facet });
         let is_first = facets.map(|facet| {
             let number = facet.number();

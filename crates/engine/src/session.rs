@@ -475,14 +475,18 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         key: R::Key,
         change: impl FnOnce(&mut R) -> T,
     ) -> Result<Option<T>, Abort> {
-        let (target, home, key) = (target(table), home::<S, _>(key), key.ordered());
+        let (target, home, ordered) = (target(table), home::<S, _>(key), key.ordered());
         if R::Indexes::COUNT == 0 && !O::MARKS {
-            let words = self.write_words(target, home, key, Write::Modify)?;
+            let words = self.write_words(target, home, ordered, Write::Modify)?;
             return Ok(words.map(|words| change(row_of_mut(words))));
         }
         let (mut change, mut output) = (Some(change), None);
-        self.change_words(target, home, key, &mut |words| {
-            output = change.take().map(|change| change(row_of_mut(words)));
+        self.change_words(target, home, ordered, &mut |words| {
+            let row = row_of_mut(words);
+            let before = R::Indexes::keys(key, row);
+            output = change.take().map(|change| change(row));
+            let after = R::Indexes::keys(key, row);
+            (before != after).then(|| [before, after].map(R::Indexes::any))
         })?;
         Ok(output)
     }

@@ -26,7 +26,7 @@ pub use key::{Home, Key, OrderedKey};
 pub use owned::PartitionClaim;
 pub use record::RecordRef;
 pub use row::{
-    Direction, GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Row, Table, TableId, Text, row_of,
+    Direction, GroupVisit, Groups, Index, IndexOn, Indexes, Row, SecondaryKeys, Table, TableId, Text, row_of,
     row_of_mut, words_of,
 };
 pub use schema::{FirstMemory, Layout, Lookup, NoMemory, Schema, TableBuilder};

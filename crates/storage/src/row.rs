@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::key::Key;
+use crate::table::{AnyKey, IndexedKey};
 
 /// A typed row, or one column group of a row: plain data whose size is a multiple of 8 bytes and whose
 /// every bit pattern is valid. Unsized rows end in a slice and get their width when they are declared.
@@ -39,14 +40,22 @@ pub trait IndexOn<R: Row + ?Sized>: 'static {
     }
 }
 
+/// The keys of a row in the secondary indexes of a column group, by position. A column group has at most two indexes.
+pub type SecondaryKeys = [Option<AnyKey>; 2];
+
 /// A list of secondary indexes, walked at compile time.
 pub trait Indexes<R: Row + ?Sized> {
     /// The number of indexes.
     const COUNT: usize;
+    /// The keys of a row in all indexes of the list, with their types: they cost less to compare than
+    /// [`SecondaryKeys`].
+    type Keys: PartialEq;
 
-    /// Calls `visit` with each index's position in the list and the row's key in that index, in order, until one
-    /// call fails.
-    fn try_each<V: IndexVisit>(key: R::Key, row: &R, visit: &mut V) -> Result<(), V::Stop>;
+    /// Returns the keys of a row in all indexes of the list.
+    fn keys(key: R::Key, row: &R) -> Self::Keys;
+
+    /// Returns the same keys without their types.
+    fn any(keys: Self::Keys) -> SecondaryKeys;
 }
 
 /// The key of a row in one index.
@@ -60,40 +69,46 @@ pub(crate) fn key_in<R: Row + ?Sized, I: IndexOn<R>>(key: R::Key, row: &R) -> I:
     secondary
 }
 
-/// The receiver of the calls of [`Indexes::try_each`].
-pub trait IndexVisit {
-    /// The reason why the calls stop early.
-    type Stop;
-
-    /// Receives one index: its position in the group's list, and the key of the row in it.
-    fn index<K: Key>(&mut self, position: usize, key: K) -> Result<(), Self::Stop>;
-}
-
 impl<R: Row + ?Sized> Indexes<R> for () {
     const COUNT: usize = 0;
+    type Keys = ();
 
     #[inline]
-    fn try_each<V: IndexVisit>(_: R::Key, _: &R, _: &mut V) -> Result<(), V::Stop> {
-        Ok(())
+    fn keys(_: R::Key, _: &R) {}
+
+    #[inline]
+    fn any((): ()) -> SecondaryKeys {
+        [None; 2]
     }
 }
 
 impl<R: Row + ?Sized, A: IndexOn<R>> Indexes<R> for (A,) {
     const COUNT: usize = 1;
+    type Keys = A::Key;
 
     #[inline]
-    fn try_each<V: IndexVisit>(key: R::Key, row: &R, visit: &mut V) -> Result<(), V::Stop> {
-        visit.index(0, key_in::<R, A>(key, row))
+    fn keys(key: R::Key, row: &R) -> A::Key {
+        key_in::<R, A>(key, row)
+    }
+
+    #[inline]
+    fn any(key: A::Key) -> SecondaryKeys {
+        [Some(key.ordered().any()), None]
     }
 }
 
 impl<R: Row + ?Sized, A: IndexOn<R>, B: IndexOn<R>> Indexes<R> for (A, B) {
     const COUNT: usize = 2;
+    type Keys = (A::Key, B::Key);
 
     #[inline]
-    fn try_each<V: IndexVisit>(key: R::Key, row: &R, visit: &mut V) -> Result<(), V::Stop> {
-        visit.index(0, key_in::<R, A>(key, row))?;
-        visit.index(1, key_in::<R, B>(key, row))
+    fn keys(key: R::Key, row: &R) -> (A::Key, B::Key) {
+        (key_in::<R, A>(key, row), key_in::<R, B>(key, row))
+    }
+
+    #[inline]
+    fn any((a, b): (A::Key, B::Key)) -> SecondaryKeys {
+        [Some(a.ordered().any()), Some(b.ordered().any())]
     }
 }
 

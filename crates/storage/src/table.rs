@@ -8,7 +8,7 @@ use crate::declared::{IndexDecl, KeyDecl, KeyWidth};
 use crate::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
 use crate::record::{self, RecordRef};
-use crate::row::{Direction, Index, TableId};
+use crate::row::{Direction, Index, SecondaryKeys, TableId};
 use crate::schema::{FirstMemory, GroupDecl, Lookup, NoMemory, Schema, TableDecl};
 use crate::shape::{LeafMeta, Shape};
 use crate::version;
@@ -412,22 +412,17 @@ impl<S: Shape> TableStore<S> {
 
     /// The secondary keys, by position, of a row with this primary key whose column groups share a record with
     /// these words. They belong to the one group that has secondary indexes.
-    pub fn entries(&self, key: AnyKey, words: &[u64]) -> [Option<AnyKey>; 2] {
+    pub fn entries(&self, key: AnyKey, words: &[u64]) -> SecondaryKeys {
         let indexed = (0..self.groups()).find(|&group| self.indexes(group) > 0);
-        indexed.map_or([None; 2], |group| self.secondary_keys(group, key, words))
+        indexed.map_or([None; 2], |group| self.secondary_keys(group, key, self.part(group, words)))
     }
 
-    /// The secondary keys, by position, of a row with this primary key, computed from a column group whose record has
-    /// these words.
+    /// The secondary keys, by position, of a row with this primary key, computed from the words of a column group.
     #[inline]
-    pub fn secondary_keys(&self, group: usize, key: AnyKey, words: &[u64]) -> [Option<AnyKey>; 2] {
+    pub fn secondary_keys(&self, group: usize, key: AnyKey, words: &[u64]) -> SecondaryKeys {
         let mut keys = [None; 2];
-        let count = self.indexes(group) as u16;
-        if count > 0 {
-            let words = self.part(group, words);
-            for (position, secondary) in (0..count).zip(&mut keys) {
-                *secondary = Some(self.secondary_key(group as u16, position, key, words));
-            }
+        for (position, secondary) in (0..self.indexes(group) as u16).zip(&mut keys) {
+            *secondary = Some(self.secondary_key(group as u16, position, key, words));
         }
         keys
     }

@@ -11,9 +11,7 @@ use engine::{
     Share, Table, Transaction, Violation, Workload,
 };
 use stdx::Rng;
-use storage::{
-    GroupVisit, IndexVisit, Indexes, OrderedKey, TableId, accumulate, row_of, row_of_mut, words_of,
-};
+use storage::{AnyKey, GroupVisit, Indexes, OrderedKey, TableId, accumulate, row_of, row_of_mut, words_of};
 
 /// A key of any type, widened to six words. The order of the keys of one type is kept.
 type Words = [u64; 6];
@@ -72,6 +70,14 @@ fn words_of_key<K: Key>(key: K) -> Words {
     widen(key.ordered())
 }
 
+fn words_of_any(key: AnyKey) -> Words {
+    match key {
+        AnyKey::One(key) => widen(key),
+        AnyKey::Two(key) => widen(key),
+        AnyKey::Six(key) => widen(key),
+    }
+}
+
 fn key_of_words<K: Key>(words: Words) -> K {
     K::from_ordered(narrow(words))
 }
@@ -107,9 +113,14 @@ struct Collect<K> {
     row: MockRow,
 }
 
-struct CollectEntries<'c> {
+/// Returns the index entries that are computed from a column group of a row.
+fn entries_of<R: Row + ?Sized>(
     group: usize,
-    entries: &'c mut Vec<(IndexPlace, Words)>,
+    key: R::Key,
+    row: &R,
+) -> impl Iterator<Item = (IndexPlace, Words)> {
+    let keys = R::Indexes::any(R::Indexes::keys(key, row)).into_iter().flatten();
+    keys.enumerate().map(move |(position, key)| ((group, position), words_of_any(key)))
 }
 
 impl<K: Key> GroupVisit<K> for Collect<K> {
@@ -118,16 +129,7 @@ impl<K: Key> GroupVisit<K> for Collect<K> {
     fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Self::Stop> {
         assert_eq!(self.row.groups.len(), table.group(), "groups are inserted in the order of declaration");
         self.row.groups.push(words_of(row).to_vec());
-        let mut entries = CollectEntries { group: table.group(), entries: &mut self.row.entries };
-        R::Indexes::try_each(self.key, row, &mut entries)
-    }
-}
-
-impl IndexVisit for CollectEntries<'_> {
-    type Stop = core::convert::Infallible;
-
-    fn index<K: Key>(&mut self, position: usize, key: K) -> Result<(), Self::Stop> {
-        self.entries.push(((self.group, position), words_of_key(key)));
+        self.row.entries.extend(entries_of(table.group(), self.key, row));
         Ok(())
     }
 }
@@ -338,8 +340,7 @@ impl MockTxn<'_> {
         let words = &mut row.groups[table.group()];
         let output = change(words);
         row.entries.retain(|((group, _), _)| *group != table.group());
-        let mut entries = CollectEntries { group: table.group(), entries: &mut row.entries };
-        let Ok(()) = R::Indexes::try_each(key, row_of::<R>(words), &mut entries);
+        row.entries.extend(entries_of(table.group(), key, row_of::<R>(words)));
         let before = self.mock.put(table.id(), place, Some(row));
         self.undo.push((table.id(), place, before));
         Some(output)

@@ -3,7 +3,7 @@
 //! The attempt enters the new key at once, as an insert does, and leaves the old entry alone. The fate of the two
 //! entries is decided when the attempt ends: see [`Moves`](crate::moves::Moves).
 
-use storage::{AnyKey, Home, Insertion, RowRef, TableStore, Which};
+use storage::{AnyKey, Home, Insertion, RowRef, SecondaryKeys, TableStore, Which};
 
 use super::touches::spot;
 use super::{Attempt, Place, Session, installs, leave_over, with_width};
@@ -38,8 +38,8 @@ pub(super) struct Changed {
 pub(super) fn changed<S: Scheme>(
     store: &TableStore<S>,
     group: u16,
-    before: &[Option<AnyKey>; 2],
-    after: &[Option<AnyKey>; 2],
+    before: &SecondaryKeys,
+    after: &SecondaryKeys,
 ) -> [Option<Changed>; 2] {
     core::array::from_fn(|position| {
         let to = after[position]?;

@@ -4,8 +4,8 @@
 use core::ops::{Bound, ControlFlow, Range};
 
 use storage::{
-    Home, IndexRef, IndexedKey, Insertion, LeafRef, Lookup, OrderedKey, RecordRef, RowRef, TableId,
-    TableStore, Tables, Walker, Watcher, Which, accumulate,
+    Home, IndexRef, IndexedKey, Insertion, LeafRef, Lookup, OrderedKey, RecordRef, RowRef, SecondaryKeys,
+    TableId, TableStore, Tables, Walker, Watcher, Which, accumulate,
 };
 use sync::plant::is_planted;
 
@@ -213,36 +213,52 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         Ok(Some((row, row_words_mut::<O>(words))))
     }
 
-    /// Reads a row and changes it, its secondary keys included: `false` when the key is not there.
+    /// Reads a row and changes it, its secondary keys included: `false` when the key is not there. `change` is given
+    /// the words of the column group, and returns the secondary keys before and after the change if they differ.
     #[inline(never)]
     pub(crate) fn change_words<K: IndexedKey>(
         &mut self,
         target: Target,
         home: Home,
         key: K,
-        change: &mut dyn FnMut(&mut [u64]),
+        change: &mut dyn FnMut(&mut [u64]) -> Option<[SecondaryKeys; 2]>,
     ) -> Result<bool, Abort> {
         let Some((row, words)) = self.write_record(target, home, key, Write::Modify)? else {
             return Ok(false);
         };
-        let (store, primary) = (row.table(), key.any());
-        let before = store.secondary_keys(target.number(), primary, words);
-        change(store.part_mut(target.number(), words));
-        let after = store.secondary_keys(target.number(), primary, words);
+        let store = row.table();
+        let changes = change(store.part_mut(target.number(), words));
         if O::MARKS {
+            let [before, after] = changes.unwrap_or_else(|| {
+                // A write of a shared record is one of all its entries.
+                let is_shared = store.is_shared();
+                let own = || store.secondary_keys(target.number(), key.any(), words);
+                [if is_shared { store.entries(key.any(), words) } else { own() }; 2]
+            });
             let record = row.record(target.number()).id();
-            if store.indexes(target.number()) == 0 && store.is_shared() {
-                // A write of the record is one of all its entries.
-                let all = store.entries(primary, words);
-                self.session.observer.entries(record, facet(store, target.group), &all, &all);
-            } else {
-                self.session.observer.entries(record, facet(store, target.group), &before, &after);
-            }
+            self.session.observer.entries(record, facet(store, target.group), &before, &after);
         }
-        if before != after {
-            self.move_row(row, primary, &changed(store, target.group, &before, &after))?;
+        if let Some([before, after]) = changes {
+            self.move_row(row, key.any(), &changed(store, target.group, &before, &after))?;
         }
         Ok(true)
+    }
+
+    /// Like `change_words`, for a change that knows no types.
+    pub(crate) fn change_plainly<K: IndexedKey>(
+        &mut self,
+        target: Target,
+        home: Home,
+        key: K,
+        change: &mut dyn FnMut(&mut [u64]),
+    ) -> Result<bool, Abort> {
+        let store = self.store(target.table);
+        self.change_words(target, home, key, &mut |words| {
+            let before = store.secondary_keys(target.number(), key.any(), words);
+            change(words);
+            let after = store.secondary_keys(target.number(), key.any(), words);
+            (before != after).then_some([before, after])
+        })
     }
 
     /// Adds amounts to a row without reading it, if the scheme can: `false` when the key is not there. Of a column
@@ -261,7 +277,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             let words = self.write_words(target, home, key, Write::Delta)?;
             return Ok(words.map(|words| accumulate(words, amounts)).is_some());
         }
-        self.change_words(target, home, key, &mut |words| accumulate(words, amounts))
+        self.change_plainly(target, home, key, &mut |words| accumulate(words, amounts))
     }
 
     /// Overwrites a row: `false` when the key is not there.
@@ -276,7 +292,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let store = self.store(target.table);
         if store.indexes(target.number()) > 0 || store.is_shared() {
             // Which keys change is known only of a row that was read, and the rest of its record stays as it was.
-            return self.change_words(target, home, key, &mut |words| words.copy_from_slice(value));
+            return self.change_plainly(target, home, key, &mut |words| words.copy_from_slice(value));
         }
         let words = self.write_words(target, home, key, Write::Blind)?;
         Ok(words.map(|words| words.copy_from_slice(value)).is_some())
@@ -344,7 +360,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
                 session.observer.read(facet(store, target.group), key, words.map(mark_of));
             }
             let Some(words) = words else { return Ok(false) };
-            had = store.secondary_keys(target.number(), key.any(), row_words::<O>(words));
+            let words = store.part(group, row_words::<O>(words));
+            had = store.secondary_keys(group, key.any(), words);
             for (position, secondary) in had.into_iter().enumerate() {
                 let which = Which::Secondary { group: target.group, position: position as u16 };
                 unlink.secondary[position] = secondary.map(|key| (which, key));
@@ -633,11 +650,16 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O,
         if !self.is_new || store.indexes(number) == 0 {
             return Ok(());
         }
-        let mut now = [None; 2];
-        for (position, key) in (0..store.indexes(number) as u16).zip(&mut now) {
-            *key = Some(store.secondary_key(group, position, self.key.any(), value));
-        }
-        if O::MARKS && !is_shared {
+        self.enter_all(group, value)
+    }
+
+    /// Enters the row into all secondary indexes of a column group with this value.
+    #[inline(never)]
+    fn enter_all(&mut self, group: u16, value: &[u64]) -> Result<(), Abort> {
+        let (session, store) = (&mut *self.attempt.session, self.row.table());
+        let now = store.secondary_keys(usize::from(group), self.key.any(), value);
+        if O::MARKS && !store.is_shared() {
+            let record = self.row.record(usize::from(group));
             session.observer.entries(record.id(), facet(store, group), &[None; 2], &now);
         }
         if let Some(unlink) = self.back.take() {

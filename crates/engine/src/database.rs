@@ -51,6 +51,8 @@ impl<S: Scheme> Database<S> {
     ///
     /// # Errors
     /// As [`new`](Self::new).
+    // Called once a run or a trial, from several places.
+    #[inline(never)]
     pub fn try_new(schema: &Schema, values: &Values, env: Env) -> Result<Self, MakeError> {
         // A reader of the quiesced database looks at a few rows at a time, perhaps on every core.
         let slots = env.slots.max(View::<S>::NESTED * workers::cores());

@@ -1,17 +1,15 @@
 //! Instances: the operations on a scheme, compiled for its type, as a value. Lists of schemes are made of instances, so
 //! that nothing above this crate needs a scheme's type.
 
-use core::any::Any;
-use core::marker::PhantomData;
-
-use engine::driver::{self, Control, Driver, Job};
+use engine::driver::{Control, Driver, Job};
 use engine::entry::Entry;
 use engine::setting::{SettingError, Settings, Values};
-use engine::{Database, Drive, Env, Facts, Forecast, Procedures, Program, Schema, Scheme, Workload};
+use engine::{Database, Drive, Env, Facts, Forecast, Schema, Scheme, Workload};
 use sync::{clock, workers};
 
+use crate::database::AnyDatabase;
 use crate::erased::{AnyWorkload, Erased};
-use crate::log::{Logs, MaybeLogged, RunLog};
+use crate::log::RunLog;
 use crate::recovery::{self, LockedDirectories, Recovered, RecoveryProgress};
 use crate::workload::{self, Visit};
 use crate::{CheckVerdict, Measured, Monitor, RunError, RunPhase, Spec};
@@ -26,10 +24,12 @@ pub struct Instance {
     pub told: Entry,
     facts: fn(&Values) -> Facts,
     admit: fn(&Spec<'_>) -> Result<(), SettingError>,
-    measure: fn(&Spec<'_>, &Monitor, &Declared) -> Result<Measured, RunError>,
-    recover:
-        fn(&Spec<'_>, &Declared, &LockedDirectories, usize, &RecoveryProgress) -> Result<Recovered, RunError>,
+    slots: fn(&Spec<'_>) -> usize,
+    open: fn(&Spec<'_>, &Schema) -> Opened,
 }
+
+/// An empty database, or the reason for which the settings do not go together.
+type Opened = Result<Box<dyn AnyDatabase>, SettingError>;
 
 impl Instance {
     /// Returns the instance of a scheme with its entry.
@@ -39,8 +39,8 @@ impl Instance {
             told: Entry::of::<S>(),
             facts: Facts::under::<S>,
             admit: admit_under::<S>,
-            measure: measure_under::<S>,
-            recover: recover_under::<S>,
+            slots: |spec| spec.env::<S>().slots,
+            open: open_under::<S>,
         }
     }
 
@@ -83,7 +83,7 @@ pub fn admit(spec: &Spec<'_>) -> Result<(), SettingError> {
 /// Those of [`admit`], and those of the devices of the log, if the run has one.
 pub fn run(spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, RunError> {
     let spec = &spec.with_clients();
-    (spec.scheme.measure)(spec, monitor, &declare(spec)?)
+    measure(spec, monitor, &declare(spec)?)
 }
 
 /// Recovers the log of a run of the same workload with this many workers, and checks the rows. The directories are not
@@ -98,7 +98,13 @@ pub fn recover(
     progress: &RecoveryProgress,
 ) -> Result<Recovered, RunError> {
     let spec = &spec.with_clients();
-    (spec.scheme.recover)(spec, &declare(spec)?, held, workers, progress)
+    let declared = declare(spec)?;
+    let db = &*(spec.scheme.open)(spec, &declared.schema)?;
+    let mut recovered = recovery::into(db, held, workers, progress)?;
+    if spec.check {
+        recovered.verdict = declared.workload.check_state(&|see| db.show(see));
+    }
+    Ok(recovered)
 }
 
 impl Spec<'_> {
@@ -155,6 +161,11 @@ fn admit_under<S: Scheme>(spec: &Spec<'_>) -> Result<(), SettingError> {
     S::new(&S::Settings::of(spec.values), spec.env::<S>()).map(drop)
 }
 
+/// Opens an empty database.
+fn open_under<S: Scheme>(spec: &Spec<'_>, schema: &Schema) -> Opened {
+    Ok(Box::new(Database::<S>::new(schema, spec.values, spec.env::<S>())?))
+}
+
 /// A workload and the schema that it has declared.
 struct Declared {
     schema: Schema,
@@ -179,42 +190,16 @@ impl Visit for Declare<'_> {
     }
 }
 
-impl Declared {
-    /// Returns an empty database.
-    fn open<S: Scheme>(&self, spec: &Spec<'_>) -> Result<Database<S>, SettingError> {
-        Database::new(&self.schema, spec.values, spec.env::<S>())
-    }
-}
-
-/// Makes the program of a workload for a scheme: all that is compiled for each pair.
-struct Compile<'w, S> {
-    workload: &'w dyn Any,
-    scheme: PhantomData<S>,
-}
-
-impl<'w, S: Scheme> Visit for Compile<'w, S> {
-    type Out = Box<dyn Program<S, (), MaybeLogged> + 'w>;
-
-    fn visit<W: Workload>(self) -> Self::Out {
-        Box::new(Procedures::<W>(self.workload.downcast_ref().expect("the workload of this name")))
-    }
-}
-
-/// The work of a run, compiled once for each scheme.
-fn measure_under<S: Scheme>(
-    spec: &Spec<'_>,
-    monitor: &Monitor,
-    declared: &Declared,
-) -> Result<Measured, RunError> {
-    let db = declared.open::<S>(spec)?;
+/// The work of a run.
+fn measure(spec: &Spec<'_>, monitor: &Monitor, declared: &Declared) -> Result<Measured, RunError> {
+    let db = &*(spec.scheme.open)(spec, &declared.schema)?;
     let workload = &*declared.workload;
-    let compile = Compile { workload: workload.as_any(), scheme: PhantomData };
-    let program = workload::with(spec.workload, spec.values, compile);
     monitor.enter(RunPhase::Load);
-    let slots = spec.env::<S>().slots + helpers();
-    let log = spec.logging.as_ref().map(|logging| RunLog::begin(logging, &db, slots)).transpose()?;
+    let slots = (spec.scheme.slots)(spec) + helpers();
+    let log =
+        spec.logging.as_ref().map(|logging| RunLog::begin(logging, &db.layouts(), slots)).transpose()?;
     let (log, load_ns) = timed(|| {
-        db.load_rows(helpers(), &|share, rows| workload.load(share, rows));
+        db.load(helpers(), &|share, rows| workload.load(share, rows));
         let Some((mut log, logging)) = log.zip(spec.logging.as_ref()) else { return Ok(None) };
         log.load(workload, helpers(), logging).map(|()| Some(log))
     });
@@ -223,15 +208,14 @@ fn measure_under<S: Scheme>(
     db.reserve(spec.reserve_bytes, helpers());
     monitor.enter(RunPhase::Run);
     let control: &Control = &monitor.control;
-    let logs = Logs { db: &db, log: log.as_ref(), control };
-    let outcome = driver::drive(&db, &*program, &spec.job, control, &logs);
-    let logged = log.map(|log| log.end(&db)).transpose()?;
+    let outcome = db.drive(spec, workload.as_any(), control, log.as_ref());
+    let logged = log.map(|log| log.end(db)).transpose()?;
     monitor.enter(RunPhase::Check);
     let (verdict, check_ns) = timed(|| {
         if !spec.check {
             return CheckVerdict::Skipped;
         }
-        workload.check(outcome.ledgers, &|see| see(&db.quiesced()))
+        workload.check(outcome.ledgers, &|see| db.show(see))
     });
     Ok(Measured {
         types: outcome.types,
@@ -249,22 +233,6 @@ fn measure_under<S: Scheme>(
         memory: db.memory(),
         logged,
     })
-}
-
-/// The work of a recovery, compiled once for each scheme.
-fn recover_under<S: Scheme>(
-    spec: &Spec<'_>,
-    declared: &Declared,
-    held: &LockedDirectories,
-    workers: usize,
-    progress: &RecoveryProgress,
-) -> Result<Recovered, RunError> {
-    let db = declared.open::<S>(spec)?;
-    let mut recovered = recovery::into(&db, held, workers, progress)?;
-    if spec.check {
-        recovered.verdict = declared.workload.check_state(&|see| see(&db.quiesced()));
-    }
-    Ok(recovered)
 }
 
 /// Returns the result of `work`, and the nanoseconds that it took.

@@ -2,6 +2,7 @@
 //! name becomes a type here, once for each run, so that the loop inside holds no `dyn`.
 #![forbid(unsafe_code)]
 
+mod database;
 mod erased;
 mod instance;
 mod log;

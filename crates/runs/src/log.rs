@@ -9,6 +9,7 @@ use storage::{RecordRef, Shape};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Arc, Background, Latched, clock, waiter, workers};
 
+use crate::database::AnyDatabase;
 use crate::erased::AnyWorkload;
 use crate::{RunError, recovery};
 
@@ -52,14 +53,9 @@ pub(crate) struct RunLog {
 
 impl RunLog {
     /// Begins the log of an empty database, for at most `sessions` sessions at a time.
-    pub(crate) fn begin<S: Scheme>(
-        logging: &Logging<'_>,
-        db: &Database<S>,
-        sessions: usize,
-    ) -> Result<Self, RunError> {
+    pub(crate) fn begin(logging: &Logging<'_>, layouts: &Layouts, sessions: usize) -> Result<Self, RunError> {
         let options = Options { sessions, epoch_ns: logging.epoch_ns, ..Options::default() };
-        let layouts = Layouts::of(db.tables());
-        let found = recovery::find(logging.directories, &layouts, options)?;
+        let found = recovery::find(logging.directories, layouts, options)?;
         if !found.is_new() {
             let place = logging.directories[0].display();
             return Err(RunError(format!("{place}: has a database: give a directory without one")));
@@ -113,7 +109,7 @@ impl RunLog {
     }
 
     /// Makes all commits durable, and closes the log.
-    pub(crate) fn end<S: Scheme>(self, db: &Database<S>) -> Result<Logged, RunError> {
+    pub(crate) fn end(self, db: &dyn AnyDatabase) -> Result<Logged, RunError> {
         let (checkpoints, checkpoint_ns) = self.checkpoints.map_or(Ok((0, 0)), Checkpoints::end)?;
         let (rounds, bytes) = self.running.log().written();
         let logged = Logged {
@@ -129,9 +125,9 @@ impl RunLog {
 }
 
 /// Returns the digest of all rows of a quiesced database.
-pub(crate) fn digest<S: Scheme>(db: &Database<S>) -> u64 {
+pub(crate) fn digest(db: &dyn AnyDatabase) -> u64 {
     let of = workers::cores();
-    let shares = workers::run(of, false, |index| db.quiesced().digest(Share { index, of }));
+    let shares = workers::run(of, false, |index| db.digest(Share { index, of }));
     shares.into_iter().fold(0, u64::wrapping_add)
 }
 

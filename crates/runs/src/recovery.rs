@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use durability::disk::{Directory, DirectoryLock, RealDirectory};
 use durability::{Found, Layouts, Options, Store, Torn};
-use engine::{AnyKey, Database, Scheme};
+use engine::AnyKey;
 use storage::TableId;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Arc, Latched};
 
+use crate::database::AnyDatabase;
 use crate::instance::timed;
 use crate::log::digest;
 use crate::{CheckVerdict, RunError};
@@ -130,17 +131,17 @@ pub fn verify(
 }
 
 /// Recovers into an empty database.
-pub(crate) fn into<S: Scheme>(
-    db: &Database<S>,
+pub(crate) fn into(
+    db: &dyn AnyDatabase,
     held: &LockedDirectories,
     workers: usize,
     progress: &RecoveryProgress,
 ) -> Result<Recovered, RunError> {
     let make = || {
-        let mut loader = db.word_loader();
-        move |table: TableId, key: AnyKey, groups: &[u64]| loader.insert(table, key, groups)
+        let mut loader = db.loader();
+        move |table: TableId, key: AnyKey, groups: &[u64]| loader.insert_row(table, key, groups)
     };
-    let recovered = recovered(&held.directories, &Layouts::of(db.tables()), workers, progress, make)?;
+    let recovered = recovered(&held.directories, &db.layouts(), workers, progress, make)?;
     Ok(Recovered { digest: Some(digest(db)), ..recovered })
 }
 

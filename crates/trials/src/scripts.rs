@@ -3,7 +3,7 @@
 use engine::entry::Entry;
 use engine::setting::{Settings, Values};
 use engine::{Facts, Scheme, levers};
-use proof::script::{self, SCRIPTS, Script, Subject};
+use proof::script::{self, SCRIPTS, Script, ScriptOutcome, Subject};
 use sync::Latched;
 
 use crate::watch::{Progress, Stuck};
@@ -46,10 +46,21 @@ pub(crate) fn play<S: Scheme>(
     let values = Values::new(S::Settings::ALL, &own).expect("legal settings");
     let outcomes = if own.is_empty() { entry.outcomes } else { &[] };
     let subject = Subject { scheme: S::INFO.name, level: Facts::under::<S>(&values).isolation, outcomes };
+    let play = |script: &Script| script::play::<S>(script, &values).expect("settings that agree");
+    play_all(subject, &play, progress, played);
+}
+
+/// Plays all scripts by `play`.
+fn play_all(
+    subject: Subject<'_>,
+    play: &dyn Fn(&Script) -> ScriptOutcome,
+    progress: &Progress,
+    played: &Latched<Played>,
+) {
     let mut stuck = 0;
     for (name, text) in SCRIPTS {
         let script = Script::parse(name, text).expect("the scripts that come along are well-formed");
-        let outcome = script::play::<S>(&script, &values).expect("settings that agree");
+        let outcome = play(&script);
         let verdict = script::judge(&script, &outcome, subject);
         let mut played = played.lock();
         played.count += 1;

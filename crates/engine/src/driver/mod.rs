@@ -468,19 +468,30 @@ pub fn drive<S: Scheme, V: Observe>(
     assert!(job.workers > 0 && job.clients >= job.workers, "each worker has a client");
     clock::ticks_to_ns(0); // Calibrates the clock before anything is measured.
     assert_eq!(S::Driver::refuses(job), None, "a job is refused before it is run");
-    let shared = S::Driver::shared(db, job);
-    let (timed, types) = (matches!(job.limit, Limit::Time { .. }), program.types());
-    if !timed {
+    let (shared, types) = (S::Driver::shared(db, job), program.types());
+    let part = |worker| Part { db, program, types, job, control, observe, worker };
+    run_workers(job, control, types.len(), &|worker| S::Driver::work(part(worker), &shared))
+}
+
+/// Runs the workers of a job, each by `work`: compiled once, and not for each scheme.
+fn run_workers(
+    job: &Job,
+    control: &Control,
+    types: usize,
+    work: &(dyn Fn(usize) -> (Tally, Ledger) + Sync),
+) -> RunOutcome<Ledger> {
+    let is_timed = matches!(job.limit, Limit::Time { .. });
+    if !is_timed {
         control.enter(Stage::Measured);
     }
     // One thread more conducts a timed run.
-    let ended = workers::run(job.workers + usize::from(timed), job.pin, |worker| {
+    let ended = workers::run(job.workers + usize::from(is_timed), job.pin, |worker| {
         if worker == job.workers {
             return Ended::Conductor(conductor::conduct(job, control));
         }
-        Ended::Worker(S::Driver::work(Part { db, program, types, job, control, observe, worker }, &shared))
+        Ended::Worker(work(worker))
     });
-    summarize(ended, types.len())
+    summarize(ended, types)
 }
 
 /// The return value of a thread of a run.

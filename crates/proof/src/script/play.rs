@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use engine::driver::{self, Control, Driver, Job, Limit, Retry, TypeTally};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Quiesced, Schema, Scheme, Share,
+    Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Quiesced, Records, Schema, Scheme, Share,
     Transaction, TxnType, Violation, Workload,
 };
 use stdx::{Rng, panics};
@@ -93,40 +93,25 @@ pub enum Ending {
 /// # Errors
 /// Settings of the scheme that contradict each other.
 pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<ScriptOutcome, SettingError> {
-    let mut schema = Schema::new();
+    let (mut schema, records) = (Schema::new(), Records::default());
     let stage = Stage::declare(&mut schema);
-    let mut job = Job { retry: Retry::Drop, ..Job::new(1, 1, Limit::Requests(2), 1) };
-    let is_batched = S::Driver::refuses(&job).is_some();
-    if is_batched {
-        job = Job { retry: Retry::Same, limit: Limit::Requests(1), ..job };
-    }
+    schema.mark_values();
+    let is_batched = S::Driver::refuses(&job_of_turns()).is_some();
     let show = Show { script: script.clone(), stage, state: Latched::new(State::new(script, is_batched)) };
     let db = Database::<S>::new(&schema, values, Env { slots: script.txns() + 1, workers: 1 })?;
     db.load(&show, 1);
-    for cast in casts(script) {
-        let clients = cast.len() + usize::from(!is_batched);
-        show.state.lock().enter(cast);
-        let control = Control::new(1);
-        if is_batched {
-            // An interrupted run of batches ends after the first batch.
-            control.interrupt();
-        }
-        let job = Job { clients, ..job };
-        let run = || driver::run(&db, &show, &job, &control);
-        match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(outcome) => show.state.lock().leave(&outcome.types),
-            Err(panic) => {
-                let says = panics::message(&*panic).unwrap_or_else(|| "a panic".to_owned());
-                show.state.lock().outcome.broken = Some(says);
-                // Transactions that are left open may block later ones.
-                return Ok(show.state.into_inner().outcome);
-            }
-        }
-        rest(&db);
+    // Nobody asks for the history. A session with another observer would be compiled once more for every scheme.
+    let run = |job: &Job, control: &Control| driver::observe(&db, &show, job, control, &&records).types;
+    if show.play(&run, &|| rest(&db)) {
+        let rows = show.stage.rows(&db.quiesced());
+        show.state.lock().outcome.rows = rows;
     }
-    let mut outcome = show.state.into_inner().outcome;
-    outcome.rows = show.stage.rows(&db.quiesced());
-    Ok(outcome)
+    Ok(show.state.into_inner().outcome)
+}
+
+/// The job of a part of a script whose steps have turns.
+fn job_of_turns() -> Job {
+    Job { retry: Retry::Drop, ..Job::new(1, 1, Limit::Requests(2), 1) }
 }
 
 /// Runs the scheme's periodic work while no transaction is open.
@@ -397,6 +382,32 @@ fn kind(script: &Script, txn: Option<usize>) -> usize {
 }
 
 impl Show {
+    /// Plays all parts, each by `run`, and calls `rest` after each. Returns `false` if the script was cut off.
+    fn play(&self, run: &dyn Fn(&Job, &Control) -> Vec<TypeTally>, rest: &dyn Fn()) -> bool {
+        let is_batched = self.state.lock().is_batched;
+        for cast in casts(&self.script) {
+            let (control, turns) = (Control::new(1), job_of_turns());
+            let mut job = Job { clients: cast.len() + 1, ..turns };
+            if is_batched {
+                job = Job { clients: cast.len(), retry: Retry::Same, limit: Limit::Requests(1), ..turns };
+                // An interrupted run of batches ends after the first batch.
+                control.interrupt();
+            }
+            self.state.lock().enter(cast);
+            match catch_unwind(AssertUnwindSafe(|| run(&job, &control))) {
+                Ok(types) => self.state.lock().leave(&types),
+                Err(panic) => {
+                    let says = panics::message(&*panic).unwrap_or_else(|| "a panic".to_owned());
+                    self.state.lock().outcome.broken = Some(says);
+                    // Transactions that are left open may block later ones.
+                    return false;
+                }
+            }
+            rest();
+        }
+        true
+    }
+
     /// Waits for a step's turn.
     fn turn(&self, number: usize) {
         waiter::wait_until(None, || {

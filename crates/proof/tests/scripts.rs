@@ -4,7 +4,9 @@
 use engine::setting::{Settings, Values};
 use engine::{Isolation, Scheme};
 use proof::script::{self, SCRIPTS, Script, ScriptClaim, ScriptOutcome, Subject};
-use schemes::catalogue::{self, Visit};
+use schemes::baseline::serial::Serial;
+use schemes::batched::aria::Aria;
+use schemes::multiversion::si::Si;
 
 /// All scripts.
 fn scripts() -> Vec<Script> {
@@ -52,16 +54,11 @@ fn scripts_tell_every_level_from_the_others() {
     }
 }
 
-/// Plays one script under a scheme, and returns its outcome.
-struct PlayOne<'s>(&'s Script);
-
-impl Visit for PlayOne<'_> {
-    type Out = ScriptOutcome;
-
-    fn visit<S: Scheme>(self) -> ScriptOutcome {
-        let values = Values::new(S::Settings::ALL, &[]).expect("standard values are legal");
-        script::play::<S>(self.0, &values).expect("they agree")
-    }
+/// Plays a script under the standard settings of a scheme. The schemes are named by their types, since a name would
+/// compile all schemes.
+fn play<S: Scheme>(script: &Script) -> ScriptOutcome {
+    let values = Values::new(S::Settings::ALL, &[]).expect("standard values are legal");
+    script::play::<S>(script, &values).expect("they agree")
 }
 
 fn script(name: &str) -> Script {
@@ -71,7 +68,7 @@ fn script(name: &str) -> Script {
 #[test]
 fn a_promise_that_is_broken_is_told_beside_the_script() {
     let script = script("write_skew");
-    let outcome = catalogue::with("si", PlayOne(&script)).expect("a scheme of the catalogue");
+    let outcome = play::<Si>(&script);
     let subject = |level| Subject { scheme: "si", level, outcomes: &[] };
     assert_eq!(script::judge(&script, &outcome, subject(Isolation::Snapshot)).wrong, [""; 0]);
     let verdict = script::judge(&script, &outcome, subject(Isolation::Serializable));
@@ -98,22 +95,24 @@ fn a_promise_that_is_broken_is_told_beside_the_script() {
 #[test]
 fn what_a_scheme_waits_for_and_aborts_is_told() {
     let script = script("lost_update");
-    let told = |scheme: &str| {
-        let outcome = catalogue::with(scheme, PlayOne(&script)).expect("a scheme of the catalogue");
+    let told = |scheme, outcome: ScriptOutcome| {
         let subject = Subject { scheme, level: Isolation::Snapshot, outcomes: &[] };
         script::judge(&script, &outcome, subject).to_string()
     };
-    assert!(told("serial").contains("t2: read point 1 -> 10"), "{}", told("serial"));
-    assert!(told("serial").contains("  waits, 11\n"), "{}", told("serial"));
-    assert!(told("si").contains("  aborts (write_conflict)\n"), "{}", told("si"));
-    assert!(told("aria").contains("  commits in the fallback, after reserved\n"), "{}", told("aria"));
+    let serial = told("serial", play::<Serial>(&script));
+    assert!(serial.contains("t2: read point 1 -> 10"), "{serial}");
+    assert!(serial.contains("  waits, 11\n"), "{serial}");
+    let si = told("si", play::<Si>(&script));
+    assert!(si.contains("  aborts (write_conflict)\n"), "{si}");
+    let aria = told("aria", play::<Aria>(&script));
+    assert!(aria.contains("  commits in the fallback, after reserved\n"), "{aria}");
 }
 
 #[test]
 fn a_false_claim_of_what_a_scheme_does_is_told() {
     let mut script = script("lost_update");
     script.claims = vec![ScriptClaim::Shown(vec![Isolation::StrictlySerializable])];
-    let outcome = catalogue::with("serial", PlayOne(&script)).expect("a scheme of the catalogue");
+    let outcome = play::<Serial>(&script);
     let judge = |facts| {
         let outcomes = &[("lost_update", facts), ("another_script", "t2 aborts")];
         let subject = Subject { scheme: "serial", level: Isolation::StrictlySerializable, outcomes };

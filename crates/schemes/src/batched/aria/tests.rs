@@ -1,7 +1,7 @@
 //! Aria against a model: random programs of reads, writes, inserts, deletes and scans run in batches, and
 //! each batch must be what the model makes of its snapshot. And the outcome must not depend on the workers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::driver::{
     self, Arrivals, ClientMode, Control, Driver, Job, Limit, OpenLoop, Process, Retry, Traffic,
@@ -102,15 +102,6 @@ fn name_batches(executions: &mut [Execution]) {
     }
 }
 
-/// Whether the effect of a program on `cells` in a state can be told from what the program saw of the state.
-fn depends(program: &Program, before: &Model, after: &Model, cells: &BTreeSet<Cell>) -> bool {
-    let mut changed = before.clone();
-    changed.adopt(after, cells);
-    // Two states that agree on everything else: the program depends on the cells if they make it see
-    // anything else.
-    program_sees(program, before) != program_sees(program, &changed)
-}
-
 fn program_sees(program: &Program, state: &Model) -> Option<Vec<Seen>> {
     state.run(program).map(|(seen, _)| seen)
 }
@@ -121,6 +112,9 @@ fn program_sees(program: &Program, state: &Model) -> Option<Vec<Seen>> {
 fn check(plan: Plan, run: &Run) -> Vec<Vec<(Program, bool)>> {
     let mut state = Model::loaded(plan.mix);
     let mut batches = Vec::new();
+    let name = |program: &Program| (program.client, program.sequence);
+    let last_batches: BTreeMap<_, _> =
+        run.executions.iter().map(|execution| (name(&execution.program), execution.batch)).collect();
     for chunk in run.executions.chunk_by(|a, b| a.batch == b.batch) {
         // A program that executes twice in a batch falls back.
         let is_first = |position: &usize| {
@@ -132,10 +126,8 @@ fn check(plan: Plan, run: &Run) -> Vec<Vec<(Program, bool)>> {
         // again there.
         let committed = |execution: &Execution| {
             let program = &execution.program;
-            let last =
-                run.executions.iter().rfind(|other| other.program == *program).expect("it is there itself");
             !program.ops.contains(&Op::Rollback)
-                && last.batch == execution.batch
+                && last_batches[&name(program)] == execution.batch
                 && fallen.iter().all(|other| other.program != *program)
         };
         let mut written: Vec<(&Program, BTreeSet<Cell>, Model)> = Vec::new();
@@ -180,14 +172,25 @@ fn check(plan: Plan, run: &Run) -> Vec<Vec<(Program, bool)>> {
 
 /// Removes, again and again, a program that depends on no write of another program that is left.
 fn assert_serializable(before: &Model, written: &[(&Program, BTreeSet<Cell>, Model)]) {
-    let mut left: Vec<_> = written.iter().collect();
+    // The states that differ from the one before by the writes of one program.
+    let changed = written.iter().map(|(_, cells, after)| {
+        let mut changed = before.clone();
+        changed.adopt(after, cells);
+        changed
+    });
+    let changed: Vec<Model> = changed.collect();
+    // A program depends on another one if the writes of the other make it see anything else.
+    let depends = written.iter().enumerate().map(|(position, (program, _, _))| {
+        let seen = program_sees(program, before);
+        let others = changed.iter().enumerate();
+        others.map(|(other, state)| other != position && program_sees(program, state) != seen).collect()
+    });
+    let depends: Vec<Vec<bool>> = depends.collect();
+    let mut left: Vec<usize> = (0..written.len()).collect();
     while !left.is_empty() {
         // The removed program is the last in some order: no other that is left must come after it.
-        let last = left.iter().position(|(program, _, _)| {
-            let mut others = left.iter().filter(|(other, _, _)| other != program);
-            others.all(|(_, cells, after)| !depends(program, before, after, cells))
-        });
-        let programs: Vec<_> = left.iter().map(|(program, _, _)| &program.ops).collect();
+        let last = left.iter().position(|program| left.iter().all(|other| !depends[*program][*other]));
+        let programs: Vec<_> = left.iter().map(|program| &written[*program].0.ops).collect();
         left.remove(last.unwrap_or_else(|| panic!("no serial order agrees with {programs:#?}")));
     }
 }
@@ -215,9 +218,9 @@ fn the_outcome_does_not_depend_on_the_workers() {
     let growth = Plan { mix: Mix::Growth, ..PLAN };
     let plans = all.into_iter().chain([growth]);
     for plan in plans.flat_map(|plan| [plan, Plan { fallback: true, ..plan }]) {
-        let one = run(plan, 60, 0);
+        let one = run(plan, 30, 0);
         for (workers, pause_ns) in [(2, 0), (3, 0), (8, 0), (2, 20_000)] {
-            let many = run(Plan { workers, ..plan }, 60, pause_ns);
+            let many = run(Plan { workers, ..plan }, 30, pause_ns);
             assert_eq!((one.aborts, one.user_aborts), (many.aborts, many.user_aborts), "{workers} workers");
             assert_eq!(one.outcome, many.outcome, "{workers} workers");
             assert_eq!(one.after, many.after, "{workers} workers");

@@ -1,23 +1,14 @@
 //! Claims about additions, under every scheme and schedules that a seed decides: sums are exact, a transaction
 //! that reads all rows sees all additions, and additions apply to existing rows.
 
-// The small workloads of the schemes' tests name these crates without the suffix `_sim`.
-extern crate engine_sim as engine;
-extern crate schemes_sim as schemes;
-extern crate storage_sim as storage;
-extern crate sync_sim as sync;
-
-#[path = "../crates/schemes/src/tests/common/mod.rs"]
-mod common;
-
 use core::marker::PhantomData;
 
-use common::bank::{self, Bank};
-use common::claims::Claims;
-use common::counters::Counters;
-use common::{Plan, run_plan};
-use engine::{Admits, Scheme, Workload};
-use schemes::catalogue::{self, Visit};
+use crate::common::bank::{self, Bank};
+use crate::common::claims::Claims;
+use crate::common::counters::Counters;
+use crate::common::{Plan, run_plan};
+use engine_sim::{Admits, Scheme, Workload};
+use schemes_sim::catalogue::{self, Visit};
 use sim::Explorer;
 
 const SEEDS: u64 = 300;

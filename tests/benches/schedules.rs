@@ -1,6 +1,6 @@
 //! The number of small schedules that a core explores a second under each scheme, by the strategies of
 //! seeds and by a search:
-//! `cargo run --release --package contend-tests --example schedules [COUNT] [SCHEME]`.
+//! `cargo bench --package contend-tests --bench schedules -- [COUNT] [SCHEME]`.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to a terminal")]
 
@@ -19,7 +19,7 @@ use small::Small;
 const COUNT: u64 = 20_000;
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let Ok(count) = args.first().map_or(Ok(COUNT), |count| count.parse()) else {
         eprintln!("schedules: give a number of schedules, and perhaps a scheme: `schedules 20000 silo`");
         return ExitCode::from(2);

@@ -1,21 +1,12 @@
 //! Claims about rows that change their secondary keys, under every scheme and schedules that a seed decides:
 //! concurrent scans see each row once, and no index entry is left behind.
 
-// The small workloads of the schemes' tests name these crates without the suffix `_sim`.
-extern crate engine_sim as engine;
-extern crate schemes_sim as schemes;
-extern crate storage_sim as storage;
-extern crate sync_sim as sync;
-
-#[path = "../crates/schemes/src/tests/common/mod.rs"]
-mod common;
-
-use common::movers::{self, Movers};
-use common::{drain, secondary_entries};
-use engine::driver::{self, Control, Job, Limit};
-use engine::setting::{Settings, Values};
-use engine::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
-use schemes::catalogue::{self, Visit};
+use crate::common::movers::{self, Movers};
+use crate::common::{drain, secondary_entries};
+use engine_sim::driver::{self, Control, Job, Limit};
+use engine_sim::setting::{Settings, Values};
+use engine_sim::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
+use schemes_sim::catalogue::{self, Visit};
 use sim::Explorer;
 
 /// The number of requests of each worker.

@@ -1,10 +1,8 @@
 //! Claims about the twins: every scheme runs a whole workload, including drivers and indexes, under
 //! a schedule that a seed decides, and the seed reproduces the schedule.
 
-mod explore;
-
+use crate::explore::{Small, explore};
 use engine_sim::Admits;
-use explore::{Small, explore};
 use schemes_sim::catalogue;
 
 #[test]

@@ -1,12 +1,8 @@
 //! Claims about the exploration of small schedules: the whole of a tiny database under every
 //! scheme.
 
-mod explore {
-    pub(crate) mod small;
-}
-
+use crate::small::Small;
 use engine_sim::{Admits, Scheme};
-use explore::small::Small;
 use schemes_sim::catalogue::{self, Visit};
 use sim::{Explorer, Schedule, Search, Strategy};
 

@@ -1,7 +1,7 @@
 //! The cost of recording histories: the processor time that a transaction takes with a recorder and without, in
 //! turns, for TPC-C and for the mix under each scheme.
 //!
-//! `cargo run --release --package contend-tests --example recorder_cost [ROUNDS [SCHEME]]`
+//! `cargo bench --package contend-tests --bench recorder_cost -- [ROUNDS [SCHEME]]`
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to a terminal")]
 
@@ -25,7 +25,7 @@ const WORDS: usize = 500;
 const ROW_OVERHEAD_BYTES: u64 = 128;
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let Ok(rounds) = args.first().map_or(Ok(ROUNDS), |count| count.parse()) else {
         eprintln!("recorder_cost: give a number of rounds, and perhaps a scheme: `recorder_cost 5 silo`");
         return ExitCode::from(2);

@@ -9,6 +9,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("stdx", ""),
     ("stats", "stdx"),
     ("plot", ""),
+    ("orders", "stdx"),
     ("results", "stats"),
     ("sync", "stdx"),
     ("storage", "stdx sync"),
@@ -33,7 +34,7 @@ const ARROWS: &[(&str, &str)] = &[
     (
         "tests",
         "stdx stats plot results sync storage engine schemes workloads checker proof durability sim runs trials \
-         instances lab cli contend",
+         instances lab cli contend orders",
     ),
     // A scheme outside of the workspace, and the command with it.
     ("examples", "stdx sync storage engine parts schemes cli"),
@@ -53,6 +54,8 @@ const ARROWS_OF_TESTS: &[(&str, &str)] = &[
     // The laboratory and the trials are tested with all schemes. No other part of them names a list of schemes.
     ("trials", "schemes instances"),
     ("lab", "instances"),
+    // The benchmark of orders reads a clock.
+    ("orders", "sync"),
     // The cost of the log is measured under a scheme, with the mix of a workload.
     ("durability", "schemes workloads"),
 ];

@@ -40,6 +40,11 @@ fn the_command_line_passes_the_corpus() {
 }
 
 #[test]
+fn orders_of_batches_pass_the_corpus() {
+    replay("orders", fuzzed::orders::orders);
+}
+
+#[test]
 fn files_of_a_log_pass_the_corpus() {
     replay("log_segment", fuzzed::log::segment);
     replay("log_part", fuzzed::log::part);

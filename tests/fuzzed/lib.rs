@@ -8,4 +8,5 @@ pub mod arguments;
 mod bytes;
 pub mod index;
 pub mod log;
+pub mod orders;
 pub mod settings;

@@ -10,6 +10,7 @@ const TARGETS: &[(&str, u32)] = &[
     ("index", 4_096),
     ("settings", 512),
     ("arguments", 512),
+    ("orders", 1_024),
     ("log_segment", 16_384),
     ("log_part", 16_384),
     ("log_manifest", 8_192),

@@ -78,6 +78,8 @@ mod tests {
     fn the_highest_degree_goes_first() {
         let star = [(0, 3), (3, 0), (1, 3), (3, 1), (2, 3), (3, 2)];
         assert_eq!(victims(4, &star, 1), [3]);
+        let cycle = [(0, 1), (1, 2), (2, 0)];
+        assert_eq!(victims(3, &cycle, 1), [0], "of equal ones the first");
     }
 
     #[test]

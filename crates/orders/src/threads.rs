@@ -189,9 +189,9 @@ mod tests {
 
     #[test]
     fn those_that_are_left_out_connect_nobody() {
-        let sets: [(&[u64], &[u64]); 3] = [(&[1], &[]), (&[], &[1, 2]), (&[2], &[])];
-        assert_eq!(lists(&sets, &[0, 1, 2], 2, KEEP), [vec![0, 1, 2], vec![]]);
-        assert_eq!(lists(&sets, &[0, 2], 2, KEEP), [vec![0], vec![2]]);
+        let sets: [(&[u64], &[u64]); 4] = [(&[1], &[]), (&[], &[1, 2]), (&[2], &[]), (&[1], &[])];
+        assert_eq!(lists(&sets, &[0, 1, 2, 3], 2, KEEP), [vec![0, 1, 2, 3], vec![]]);
+        assert_eq!(lists(&sets, &[0, 2, 3], 3, KEEP), [[0], [2], [3]]);
         assert_eq!(lists(&sets, &[], 2, CUT), [vec![], Vec::<u32>::new()]);
     }
 

@@ -64,6 +64,17 @@ impl Side {
 impl Reduced {
     /// Adds the victims of a graph to `victims`, which is empty.
     pub(crate) fn choose(&mut self, graph: &BatchGraph, scoring: Scoring<'_>, victims: &mut Vec<u32>) {
+        self.begin(graph);
+        loop {
+            self.reduce(scoring.factors, victims);
+            let Some(victim) = self.best(scoring) else { break };
+            self.remove_victim(victim, victims);
+        }
+        self.put_back.run(graph, scoring.factors, victims);
+    }
+
+    /// Copies the graph.
+    fn begin(&mut self, graph: &BatchGraph) {
         let (successors, predecessors) = graph.matrices();
         self.words = graph.words();
         self.sides[AFTER].begin(successors, graph.out_degrees());
@@ -76,12 +87,6 @@ impl Reduced {
             }
         }
         self.touched.clone_from(&self.left);
-        loop {
-            self.reduce(scoring.factors, victims);
-            let Some(victim) = self.best(scoring) else { break };
-            self.remove_victim(victim, victims);
-        }
-        self.put_back.run(graph, scoring.factors, victims);
     }
 
     /// The best victim among those that are left.
@@ -285,5 +290,43 @@ impl PutBack {
     fn capacities(&self) -> [usize; 4] {
         let [kept, reached, open] = [&self.kept, &self.reached, &self.open].map(Vec::capacity);
         [kept, reached, open, self.candidates.capacity()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::random_graph;
+
+    #[test]
+    fn reductions_go_on_until_none_applies() {
+        for seed in 0..300 {
+            let len = 5 + seed as usize % 80;
+            let graph = random_graph(seed, len, [1.0, 1.5, 2.5][seed as usize % 3]);
+            let (mut method, mut victims) = (Reduced::default(), Vec::new());
+            method.begin(&graph);
+            method.reduce(&vec![1.0; len], &mut victims);
+            let [after, before] = &method.sides;
+            for at in bits::ones(&method.left) {
+                let degrees = (after.degrees[at], before.degrees[at]);
+                assert!(degrees.0 > 1 && degrees.1 > 1, "seed {seed}: {at} has {degrees:?}");
+                let counted =
+                    [AFTER, BEFORE].map(|side| bits::count_both(method.row(side, at), &method.left));
+                assert_eq!(degrees, counted.into(), "seed {seed}: {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_clique_is_solved_with_what_hangs_on_it() {
+        // Each of five transactions in a clique but the first one is also in a 2-cycle with one of its own.
+        let clique = (0..5).flat_map(|from| (0..5).map(move |to| (from, to)));
+        let others = (1..5).flat_map(|at| [(at, at + 5), (at + 5, at)]);
+        let graph = BatchGraph::from_edges(10, clique.chain(others)).unwrap();
+        let (mut method, mut victims) = (Reduced::default(), Vec::new());
+        method.begin(&graph);
+        method.reduce(&[1.0; 10], &mut victims);
+        victims.sort_unstable();
+        assert_eq!((victims, bits::count(&method.left)), (vec![1, 2, 3, 4], 0));
     }
 }

@@ -300,21 +300,34 @@ mod tests {
 
     #[test]
     fn reductions_go_on_until_none_applies() {
-        for seed in 0..300 {
+        let mut rng = stdx::Rng::new(30);
+        for seed in 0..600 {
             let len = 5 + seed as usize % 80;
             let graph = random_graph(seed, len, [1.0, 1.5, 2.5][seed as usize % 3]);
+            let kinds = [1, 3][seed as usize % 2];
+            let factors: Vec<f64> = (0..len).map(|_| 1.0 / rng.between(1, kinds) as f64).collect();
             let (mut method, mut victims) = (Reduced::default(), Vec::new());
             method.begin(&graph);
-            method.reduce(&vec![1.0; len], &mut victims);
-            let [after, before] = &method.sides;
+            method.reduce(&factors, &mut victims);
             for at in bits::ones(&method.left) {
-                let degrees = (after.degrees[at], before.degrees[at]);
-                assert!(degrees.0 > 1 && degrees.1 > 1, "seed {seed}: {at} has {degrees:?}");
-                let counted =
-                    [AFTER, BEFORE].map(|side| bits::count_both(method.row(side, at), &method.left));
-                assert_eq!(degrees, counted.into(), "seed {seed}: {at}");
+                for side in [AFTER, BEFORE] {
+                    let degree = method.sides[side].degrees[at];
+                    assert_eq!(degree, bits::count_both(method.row(side, at), &method.left), "seed {seed}");
+                    let is_kept = || bits::ones(method.row(side, at)).all(|only| factors[only] < factors[at]);
+                    assert!(degree > 1 || (degree == 1 && is_kept()), "seed {seed}: {at} has {degree}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_clique_of_successors_alone_is_no_clique() {
+        // 0 leads to 1 and 2, which lead to each other, and is reached from 3 and 4.
+        let edges = [(0, 1), (0, 2), (1, 2), (2, 1), (3, 0), (4, 0), (1, 3), (2, 4)];
+        let graph = BatchGraph::from_edges(5, edges).unwrap();
+        let mut method = Reduced::default();
+        method.begin(&graph);
+        assert!(!method.is_in_clique(0, &[1.0; 5]));
     }
 
     #[test]

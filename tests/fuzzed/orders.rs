@@ -1,7 +1,7 @@
 //! Orders of a batch: all methods on any graph, judged by the definitions.
 //!
 //! An input is a byte for the number of transactions, a byte that selects the policy and the form of the rest, a byte
-//! for each transaction with its restarts and its value, and pairs of bytes: edges, or uses of keys. Claims: what a
+//! for each transaction with its retries and its value, and pairs of bytes: edges, or uses of keys. Claims: what a
 //! method leaves has no cycle; its order is serial; no method has fewer victims than the exact one, or less valuable
 //! ones than the exact one by value; victims of reductions are all necessary; a used orderer decides as a new one;
 //! workers get each transaction once, and no two workers conflict.
@@ -33,9 +33,9 @@ pub fn orders(input: &[u8]) {
     let how = input.next();
     let exponent = |bits: u8| [0.0, 0.5, 1.0, 3.0][usize::from(bits % 4)];
     let policy = Policy::new(DegreeScore::ALL[usize::from(how % 3)])
-        .with_restarts(exponent(how >> 2))
+        .with_retries(exponent(how >> 2))
         .with_value(exponent(how >> 4));
-    let fact = |byte: u8| TxnFacts { restarts: u32::from(byte % 16), value: u32::from(byte / 16) };
+    let fact = |byte: u8| TxnFacts { retries: u32::from(byte % 16), value: u32::from(byte / 16) };
     let facts: Vec<TxnFacts> = (0..len).map(|_| fact(input.next())).collect();
     let mut graph = BatchGraph::default();
     if how & 0x80 == 0 {

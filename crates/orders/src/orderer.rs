@@ -187,13 +187,13 @@ mod tests {
     fn policies() -> impl Iterator<Item = Policy> {
         DegreeScore::ALL.into_iter().flat_map(|score| {
             let policy = Policy::new(score);
-            [policy, policy.with_restarts(1.5), policy.with_restarts(0.5).with_value(1.0)]
+            [policy, policy.with_retries(1.5), policy.with_retries(0.5).with_value(1.0)]
         })
     }
 
     fn random_facts(seed: u64, len: usize) -> Vec<TxnFacts> {
         let mut rng = stdx::Rng::from_path(&[seed, 9]);
-        (0..len).map(|_| TxnFacts { restarts: rng.below(4) as u32, value: rng.below(5) as u32 }).collect()
+        (0..len).map(|_| TxnFacts { retries: rng.below(4) as u32, value: rng.below(5) as u32 }).collect()
     }
 
     /// Decides with a new orderer, and checks the decision by the definitions.
@@ -286,15 +286,15 @@ mod tests {
     }
 
     #[test]
-    fn of_a_cycle_of_two_the_one_with_more_restarts_or_value_is_kept() {
+    fn of_a_cycle_of_two_the_one_with_more_retries_or_value_is_kept() {
         let graph = BatchGraph::from_edges(2, [(0, 1), (1, 0)]).unwrap();
         let one = VictimMethod::Sorted { multi_factor: NonZero::<u32>::MIN };
         for score in DegreeScore::ALL {
             for method in [VictimMethod::Components, one, VictimMethod::Reduced] {
                 for kept in [0, 1] {
                     let mut facts = [TxnFacts::default(); 2];
-                    facts[kept].restarts = 20;
-                    let policy = Policy::new(score).with_restarts(1.0);
+                    facts[kept].retries = 20;
+                    let policy = Policy::new(score).with_retries(1.0);
                     assert_eq!(victims(&graph, &facts, method, policy), [1 - kept as u32]);
                     facts = [TxnFacts::default(); 2];
                     facts[kept].value = 3;
@@ -307,16 +307,16 @@ mod tests {
     }
 
     #[test]
-    fn of_a_clique_the_most_often_restarted_one_is_kept() {
+    fn of_a_clique_the_most_often_retried_one_is_kept() {
         let len = 6;
         let edges =
             (0..len).flat_map(|from| (0..len).filter(move |to| *to != from).map(move |to| (from, to)));
         let graph = BatchGraph::from_edges(len as usize, edges).unwrap();
-        let policy = Policy::new(DegreeScore::Product).with_restarts(1.0);
+        let policy = Policy::new(DegreeScore::Product).with_retries(1.0);
         let one = VictimMethod::Sorted { multi_factor: NonZero::<u32>::MIN };
         for kept in 0..len {
             let mut facts = [TxnFacts::default(); 6];
-            facts[kept as usize].restarts = 20;
+            facts[kept as usize].retries = 20;
             for method in [VictimMethod::Components, one, VictimMethod::Reduced] {
                 let victims = victims(&graph, &facts, method, policy);
                 assert!(victims.len() == 5 && !victims.contains(&kept), "{method:?}: {victims:?}");
@@ -328,7 +328,7 @@ mod tests {
     fn a_used_orderer_decides_as_a_new_one_and_keeps_its_memory() {
         let mut used = Orderer::default();
         let len = 130;
-        let policy = Policy::new(DegreeScore::Product).with_restarts(1.0);
+        let policy = Policy::new(DegreeScore::Product).with_retries(1.0);
         let (graph, facts) = (random_graph(0, len, 30.0), random_facts(0, len));
         for method in GREEDY {
             used.order(&graph, &facts, method, policy).unwrap();

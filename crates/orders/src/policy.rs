@@ -71,7 +71,7 @@ impl FromStr for DegreeScore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TxnFacts {
     /// The number of aborted attempts before this one.
-    pub restarts: u32,
+    pub retries: u32,
     /// The value of the commit, in any unit, the same for the whole batch. A value of 0 counts as 1.
     pub value: u32,
 }
@@ -79,22 +79,22 @@ pub struct TxnFacts {
 impl Default for TxnFacts {
     /// A first attempt, as valuable as others.
     fn default() -> Self {
-        Self { restarts: 0, value: 1 }
+        Self { retries: 0, value: 1 }
     }
 }
 
 /// The preference among victims: the transaction with the highest score is removed, the earlier one of two with equal
 /// scores.
 ///
-/// The score is `degrees / ((1 + restarts)^restart_exponent * value^value_exponent)`. With exponents of zero it is the
-/// score by degrees. With a restart exponent of 1 a transaction that has aborted once needs twice the score by degrees
+/// The score is `degrees / ((1 + retries)^retry_exponent * value^value_exponent)`. With exponents of zero it is the
+/// score by degrees. With a retry exponent of 1 a transaction that has aborted once needs twice the score by degrees
 /// to be the victim again. Exponents are finite and not negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
     /// The score by degrees.
     pub degrees: DegreeScore,
     /// The weight of aborted attempts; 0 ignores them.
-    pub restart_exponent: f64,
+    pub retry_exponent: f64,
     /// The weight of the value; 0 ignores it.
     pub value_exponent: f64,
 }
@@ -102,13 +102,13 @@ pub struct Policy {
 impl Policy {
     /// Makes the policy for the fewest victims: by degrees alone.
     pub const fn new(degrees: DegreeScore) -> Self {
-        Self { degrees, restart_exponent: 0.0, value_exponent: 0.0 }
+        Self { degrees, retry_exponent: 0.0, value_exponent: 0.0 }
     }
 
     /// Keeps transactions that have aborted often, for the sake of the tail of latencies.
     #[must_use]
-    pub const fn with_restarts(self, exponent: f64) -> Self {
-        Self { restart_exponent: exponent, ..self }
+    pub const fn with_retries(self, exponent: f64) -> Self {
+        Self { retry_exponent: exponent, ..self }
     }
 
     /// Keeps valuable transactions.
@@ -120,12 +120,12 @@ impl Policy {
     /// The factor by which the score by degrees is multiplied: from 0 to 1, low for a transaction that is worth
     /// keeping.
     pub fn factor(self, facts: TxnFacts) -> f64 {
-        if self.restart_exponent == 0.0 && self.value_exponent == 0.0 {
+        if self.retry_exponent == 0.0 && self.value_exponent == 0.0 {
             return 1.0;
         }
-        let restarts = (1.0 + f64::from(facts.restarts)).powf(self.restart_exponent);
+        let retries = (1.0 + f64::from(facts.retries)).powf(self.retry_exponent);
         let value = f64::from(facts.value.max(1)).powf(self.value_exponent);
-        1.0 / (restarts * value)
+        1.0 / (retries * value)
     }
 
     /// The score of a transaction with these numbers of edges.
@@ -180,14 +180,14 @@ mod tests {
 
     #[test]
     fn scores_by_degrees_are_those_of_the_paper() {
-        let of = |score: DegreeScore| Policy::new(score).score(3, 4, TxnFacts { restarts: 9, value: 9 });
+        let of = |score: DegreeScore| Policy::new(score).score(3, 4, TxnFacts { retries: 9, value: 9 });
         assert_eq!(DegreeScore::ALL.map(of).map(f64::to_bits), [7.0, 4.0, 12.0].map(f64::to_bits));
     }
 
     #[test]
-    fn restarts_and_value_divide_the_score() {
-        let policy = Policy::new(DegreeScore::Sum).with_restarts(1.0).with_value(2.0);
-        let of = |restarts, value| policy.score(6, 6, TxnFacts { restarts, value });
+    fn retries_and_value_divide_the_score() {
+        let policy = Policy::new(DegreeScore::Sum).with_retries(1.0).with_value(2.0);
+        let of = |retries, value| policy.score(6, 6, TxnFacts { retries, value });
         let (found, expected) = ([of(0, 1), of(2, 1), of(0, 2), of(2, 2)], [12.0, 4.0, 3.0, 1.0]);
         assert!(
             found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-9),

@@ -3,13 +3,14 @@
 
 use core::marker::PhantomData;
 
+use engine_sim::{Admits, Scheme, Workload};
+use schemes_sim::catalogue::{self, Visit};
+use sim::Explorer;
+
 use crate::common::bank::{self, Bank};
 use crate::common::claims::Claims;
 use crate::common::counters::Counters;
 use crate::common::{Plan, run_plan};
-use engine_sim::{Admits, Scheme, Workload};
-use schemes_sim::catalogue::{self, Visit};
-use sim::Explorer;
 
 const SEEDS: u64 = 300;
 

@@ -1,13 +1,14 @@
 //! Claims about rows that change their secondary keys, under every scheme and schedules that a seed decides:
 //! concurrent scans see each row once, and no index entry is left behind.
 
-use crate::common::movers::{self, Movers};
-use crate::common::{drain, secondary_entries};
 use engine_sim::driver::{self, Control, Job, Limit};
 use engine_sim::setting::{Settings, Values};
 use engine_sim::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
 use schemes_sim::catalogue::{self, Visit};
 use sim::Explorer;
+
+use crate::common::movers::{self, Movers};
+use crate::common::{drain, secondary_entries};
 
 /// The number of requests of each worker.
 const REQUESTS: u64 = 10;

@@ -1,10 +1,11 @@
 //! Claims about the exploration of small schedules: the whole of a tiny database under every
 //! scheme.
 
-use crate::small::Small;
 use engine_sim::{Admits, Scheme};
 use schemes_sim::catalogue::{self, Visit};
 use sim::{Explorer, Schedule, Search, Strategy};
+
+use crate::small::Small;
 
 /// Calls a visitor with each scheme that admits several workers.
 fn with_each<V: Visit<Out = ()>>(visitor: impl Fn() -> V) {

@@ -1,9 +1,10 @@
 //! Claims about the twins: every scheme runs a whole workload, including drivers and indexes, under
 //! a schedule that a seed decides, and the seed reproduces the schedule.
 
-use crate::explore::{Small, explore};
 use engine_sim::Admits;
 use schemes_sim::catalogue;
+
+use crate::explore::{Small, explore};
 
 #[test]
 fn a_seed_brings_a_schedule_back_under_every_scheme() {

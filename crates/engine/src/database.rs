@@ -51,7 +51,7 @@ impl<S: Scheme> Database<S> {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    // Called once a run or a trial, from several places.
+    // Out of line: one copy for each scheme, however many callers there are.
     #[inline(never)]
     pub fn try_new(schema: &Schema, values: &Values, env: Env) -> Result<Self, MakeError> {
         // A reader of the quiesced database looks at a few rows at a time, perhaps on every core.

@@ -64,6 +64,7 @@ fn find<'db, S: Scheme>(scheme: &'db S, txn: &mut S::Txn<'db>, record: RecordRef
 }
 
 /// Reads a record: see [`Scheme::read`].
+// Always inlined into its few callers, which are out of line; the write, too.
 #[inline(always)]
 pub(crate) fn read<'t, 'db, S: Scheme>(
     scheme: &'db S,

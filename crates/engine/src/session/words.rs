@@ -230,10 +230,13 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let changes = change(store.part_mut(target.number(), words));
         if O::MARKS {
             let [before, after] = changes.unwrap_or_else(|| {
-                // A write of a shared record is one of all its entries.
-                let is_shared = store.is_shared();
-                let own = || store.secondary_keys(target.number(), key.any(), words);
-                [if is_shared { store.entries(key.any(), words) } else { own() }; 2]
+                let keys = if store.is_shared() {
+                    // A write of a shared record is one of all its entries.
+                    store.entries(key.any(), words)
+                } else {
+                    store.secondary_keys(target.number(), key.any(), words)
+                };
+                [keys; 2]
             });
             let record = row.record(target.number()).id();
             self.session.observer.entries(record, facet(store, target.group), &before, &after);

@@ -29,6 +29,8 @@ pub enum Abort {
     Partition,
     /// The attempt touched a record outside its footprint.
     Footprint,
+    /// Chosen to abort, so that the other transactions of its batch have a serial order.
+    Victim,
     /// A wait took too long.
     Timeout,
     /// A bounded resource is used up.
@@ -41,7 +43,7 @@ pub enum Abort {
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::LockBusy,
         Self::Wounded,
         Self::Deadlock,
@@ -54,6 +56,7 @@ impl Abort {
         Self::Cascade,
         Self::Partition,
         Self::Footprint,
+        Self::Victim,
         Self::Timeout,
         Self::Full,
         Self::Stopped,
@@ -75,6 +78,7 @@ impl Abort {
             Self::Cascade => "cascade",
             Self::Partition => "partition",
             Self::Footprint => "footprint",
+            Self::Victim => "victim",
             Self::Timeout => "timeout",
             Self::Full => "full",
             Self::Stopped => "stopped",

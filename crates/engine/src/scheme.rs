@@ -43,6 +43,8 @@ pub enum Family {
     MultiVersion,
     /// Owns whole partitions.
     Partitioned,
+    /// Chooses the order of transactions that have executed.
+    Reordering,
     /// Executes and decides in batches.
     Batched,
     /// Fixes the order of transactions before it executes them.
@@ -102,6 +104,7 @@ impl Family {
             Self::TimestampOrdering => "timestamp ordering",
             Self::MultiVersion => "multi-version",
             Self::Partitioned => "partitioned",
+            Self::Reordering => "reordering",
             Self::Batched => "batched",
             Self::Deterministic => "deterministic",
             Self::Baseline => "baseline",

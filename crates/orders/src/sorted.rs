@@ -1,5 +1,7 @@
 //! Victims by sorting (Ding, Kot, Gehrke 2018): trim the graph, sort the rest by the policy, remove the first few, and
-//! begin again until nothing is left. How many are removed at a time is the *multi factor*.
+//! begin again until nothing is left. How many are removed at a time is the *multi factor*. Here one of the rest always
+//! stays: of two that are in each other's way the paper's method removes both, and so they would abort each other again
+//! and again.
 
 use core::num::NonZero;
 
@@ -42,7 +44,9 @@ impl Sorted {
     /// other: a sort of the rest would take longer, and is not needed.
     fn first(&mut self, scoring: Scoring<'_>, most: usize) {
         self.scores.clear();
+        let mut left = 0;
         for (at, incoming, outgoing) in self.rest.left() {
+            left += 1;
             let score = scoring.of(at, incoming, outgoing);
             // Of equal ones the earlier one, which is seen first, stays in front.
             let place = self.scores.iter().rposition(|(other, _)| *other >= score).map_or(0, |last| last + 1);
@@ -51,6 +55,8 @@ impl Sorted {
                 self.scores.insert(place, (score, at as u32));
             }
         }
+        // One of a cycle is no longer on one when the others are gone.
+        self.scores.truncate(usize::max(left, 1) - 1);
     }
 
     /// The capacities of all buffers.
@@ -85,6 +91,11 @@ mod tests {
     #[test]
     fn a_multi_factor_removes_more_than_necessary() {
         let cycle = [(0, 1), (1, 2), (2, 0)];
-        assert_eq!([1, 2, 5].map(|factor| victims(3, &cycle, factor).len()), [1, 2, 3]);
+        assert_eq!([1, 2, 5].map(|factor| victims(3, &cycle, factor).len()), [1, 2, 2]);
+    }
+
+    #[test]
+    fn one_of_those_in_each_others_way_stays() {
+        assert_eq!(victims(2, &[(0, 1), (1, 0)], 2), [0]);
     }
 }

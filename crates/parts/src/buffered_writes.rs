@@ -190,6 +190,12 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         self.writes.find(record.id())
     }
 
+    /// The record of the write at a position.
+    #[inline]
+    pub fn record(&self, at: usize) -> RecordRef<'db, S> {
+        self.writes.get(at).record
+    }
+
     /// The scheme's note about the write at a position.
     #[inline]
     pub fn note(&self, at: usize) -> &N {

@@ -67,6 +67,7 @@ catalogue! {
     multiversion::hekaton_locking::HekatonLocking,
     multiversion::cicada::Cicada,
     partitioned::hstore::HStore,
+    reordering::reorder::Reorder,
     batched::aria::Aria,
     deterministic::calvin::Calvin,
     deterministic::bohm::Bohm,

@@ -10,6 +10,7 @@ pub mod locking;
 pub mod multiversion;
 pub mod optimistic;
 pub mod partitioned;
+pub mod reordering;
 pub mod timestamp;
 
 // The common code of the tests is compiled in other crates, too, and names the schemes as they do.

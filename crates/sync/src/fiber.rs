@@ -61,11 +61,19 @@ thread_local! {
     static CALLED: RefCell<Vec<Standing>> = const { RefCell::new(Vec::new()) };
     /// Crews that this thread has had.
     static CREWS: Cell<u64> = const { Cell::new(0) };
+    /// Whether no fiber of the crew could go on when it last looked.
+    static IDLE: Cell<bool> = const { Cell::new(true) };
 }
 
 /// See [`crate::waiter::stalled_ticks`].
 pub(crate) fn stalled_ticks() -> u64 {
     STALLED.get()
+}
+
+/// See [`crate::waiter::is_idle`].
+#[inline]
+pub(crate) fn is_idle() -> bool {
+    IDLE.get()
 }
 
 /// A fiber that stands in a line.
@@ -343,7 +351,9 @@ impl<'a> Crew<'a> {
         if CALLED.with_borrow(|called| !called.is_empty()) {
             self.wake_called();
         }
-        let looks = if self.runnable.is_empty() { LOOKS_WHEN_IDLE } else { LOOKS_PER_SWITCH };
+        let is_idle = self.runnable.is_empty();
+        IDLE.set(is_idle);
+        let looks = if is_idle { LOOKS_WHEN_IDLE } else { LOOKS_PER_SWITCH };
         for _ in 0..looks.min(self.conditions.len()) {
             if self.next_look >= self.conditions.len() {
                 self.next_look = 0;
@@ -390,6 +400,7 @@ impl<'a> Crew<'a> {
         let fiber = self.fibers[wait.fiber].as_mut().expect("a waiting fiber has not ended");
         fiber.ready = None;
         fiber.waits_over += 1;
+        IDLE.set(false);
         self.runnable.push_back((wait.fiber, is_ready));
     }
 }
@@ -402,6 +413,7 @@ impl Drop for Crew<'_> {
     fn drop(&mut self) {
         let _outer = Reenter::leave();
         self.fibers.clear();
+        IDLE.set(true);
         CALLED.with_borrow_mut(|called| called.retain(|called| called.crew != self.id));
     }
 }

@@ -58,6 +58,14 @@ pub fn waiting() -> u32 {
     fiber::waiting()
 }
 
+/// Whether no other fiber of the calling thread could go on when the crew last looked, so that the thread has time for
+/// work that is not urgent. On a plain thread, always. For the condition of a wait: elsewhere the fiber that asks is
+/// itself one that can go on.
+#[inline]
+pub fn is_idle() -> bool {
+    fiber::is_idle()
+}
+
 /// Ticks of [`clock::ticks`] so far during which the calling thread had fibers but none of them could go on.
 pub fn stalled_ticks() -> u64 {
     fiber::stalled_ticks()
@@ -90,6 +98,8 @@ fn wait(deadline_ns: Option<u64>, mut ready: Option<&mut dyn FnMut() -> bool>) -
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use core::cell::Cell;
+
     use super::*;
     use crate::atomic::{AtomicBool, Ordering};
     use crate::workers;
@@ -113,6 +123,27 @@ mod tests {
         let deadline_ns = clock::now_ns() + 1_000_000;
         assert!(!wait_until(Some(deadline_ns), || false));
         assert!(clock::now_ns() >= deadline_ns);
+    }
+
+    #[test]
+    fn a_waiting_fiber_knows_whether_another_can_go_on() {
+        assert!(is_idle(), "a plain thread has no other fiber");
+        let (seen, is_over) = (Cell::new(0), Cell::new(false));
+        let mut crew = fiber::Crew::new();
+        crew.spawn(fiber::STACK_BYTES, || {
+            wait_until(None, || {
+                // While the other fiber runs on and on, this one is looked at between its turns.
+                assert_eq!(is_idle(), is_over.get());
+                seen.set(seen.get() + 1);
+                is_idle()
+            });
+        });
+        crew.spawn(fiber::STACK_BYTES, || {
+            (0..10).for_each(|_| give_way());
+            is_over.set(true);
+        });
+        crew.run();
+        assert!(seen.get() > 10 && is_idle());
     }
 
     #[test]

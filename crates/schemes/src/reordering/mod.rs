@@ -1,0 +1,3 @@
+//! Schemes whose validator chooses the order of transactions.
+
+pub mod reorder;

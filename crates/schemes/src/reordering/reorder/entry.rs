@@ -1,0 +1,61 @@
+//! The entry of the scheme in the catalogue.
+
+use engine::entry::{Entry, Planted, Toggle, Variant};
+
+use super::{Reorder, plants};
+
+/// The entry.
+pub const ENTRY: Entry = Entry {
+    variants: &[
+        Variant {
+            name: "base",
+            says: "no stage gathers batches",
+            given: &[("reorder.storage", "direct"), ("reorder.validator", "direct")],
+        },
+        Variant {
+            name: "batching_only",
+            says: "the stages gather batches and do not change their order",
+            given: &[("reorder.storage", "batch"), ("reorder.validator", "batch")],
+        },
+        Variant {
+            name: "in_small_batches",
+            says: "the validator orders batches of five, whose victims are as few as possible",
+            given: &[
+                ("reorder.storage", "direct"),
+                ("reorder.validator_batch", "5"),
+                ("reorder.method", "exact"),
+            ],
+        },
+        Variant {
+            name: "with_a_short_history",
+            says: "the history is so short that attempts become too old to be compared",
+            given: &[("reorder.history", "64")],
+        },
+    ],
+    toggles: &[
+        Toggle { says: "storage: reads are not batched", setting: "reorder.storage", value: "direct" },
+        Toggle {
+            says: "storage: reads do not wait for writes",
+            setting: "reorder.storage",
+            value: "batch",
+        },
+        Toggle { says: "validator: requests are not batched", setting: "reorder.validator", value: "direct" },
+        Toggle { says: "validator: batches keep their order", setting: "reorder.validator", value: "batch" },
+    ],
+    plants: &[
+        Planted::new(&plants::REORDER_MISSES_AN_EDGE),
+        Planted::new(&plants::REORDER_TRUSTS_THE_FIRST_LOOK),
+        Planted::new(&plants::REORDER_FORGETS_EARLY).under(&[("reorder.history", "1")]),
+        Planted::new(&plants::REORDER_BEGINS_AT_THE_LAST),
+        Planted::new(&plants::REORDER_INSTALLS_AS_THEY_COME),
+        Planted::new(&plants::REORDER_KEEPS_OLD_READS),
+        Planted::new(&plants::REORDER_WRITES_BLINDLY),
+        Planted::new(&plants::REORDER_SKIPS_GAPS),
+        Planted::new(&plants::REORDER_TRUSTS_MISSES),
+        Planted::new(&plants::REORDER_RETIRES_CLAIMED),
+        Planted::new(&parts::plants::COPIES_ONCE),
+        Planted::new(&engine::plants::MOVES_UNASKED),
+    ],
+    outcomes: &[],
+    ..Entry::of::<Reorder>()
+};

@@ -1,0 +1,679 @@
+//! `REORDER`: optimistic concurrency control by stages, with batches and a validator that chooses the order of
+//! transactions (Ding, Kot, Gehrke, PVLDB 12(2), 2018).
+//!
+//! IDEA        Many transactions are open at a time, more than there are workers. Reads wait in batches before the
+//!             storage, so that what was committed meanwhile is in place first. Requests to commit wait in batches
+//!             before a central validator. In a batch, all have read the state before it, so whoever reads a record
+//!             comes before all others that write it. Of the transactions on cycles of this relation a few abort; all
+//!             others commit in an order that respects it, where a validator that takes them as they come would have
+//!             aborted each one that read what an earlier one wrote.
+//! RECORD      One word: bit 0 a write is being installed, bit 1 no value, bit 2 retired, bits 3..18 the number of
+//!             commits that are about to give the record a value, bits 19.. the number of the commit that wrote it.
+//! COMMIT      1. Claim what is to get a value: it does not leave the indexes meanwhile.
+//!             2. Send the request: what was read, with numbers, and what is written. The validator compares, orders and
+//!                decides: the serialization point.
+//!             3. Wait until the writes before, of the same records, are in place.
+//!             4. Install each value; the store of the new word unlocks.
+//!             5. Report the commit as one whose writes are in place.
+//! INVARIANTS  (1) The numbers of commits are a serial order, and agree with real time: an attempt begins after the
+//!                 commits that it has heard of were decided.
+//!             (2) An attempt that begins sees the writes of all commits up to a number. It is compared with all later
+//!                 ones.
+//!             (3) One commit at a time installs a write of a record, in the order of numbers. Nobody waits in a circle:
+//!                 a commit that waits in step 3 waits for smaller numbers.
+//!             (4) Keys stand in their leaf, and rows without a value are marked before they leave it, before the
+//!                 request is sent of which that is a part. Stamps of gaps are looked at afterwards.
+//! DEPARTURES  The paper's stages are threads with queues between them. Here they are work that the waiting session
+//!             does which finds it due, so that a machine with few cores is not shared by threads that wait. The paper's
+//!             clients time batches; here a batch also ends when a worker has nothing else to do, which costs nobody
+//!             any time. Writes are not sent to the storage but installed by their sessions, at once, all of them. The
+//!             paper's validator keeps each committed write until the next one of the record; this one forgets the
+//!             oldest, and aborts an attempt that would need them. The paper has no inserts, deletes and scans.
+
+pub mod committed;
+pub mod entry;
+pub mod gap_stamps;
+pub mod installs;
+pub mod plants;
+pub mod read_queues;
+pub mod request;
+#[cfg(all(test, feature = "tests", not(loom)))]
+mod tests;
+pub mod validator;
+
+use engine::driver::PerWorker;
+use engine::setting::{Range, SettingError};
+use engine::{
+    Abort, AccessSet, Admits, End, Env, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme, Sink,
+    Stamp, Ticket, Write, settings, words,
+};
+use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, LockBits};
+use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
+use sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use sync::plant::is_planted;
+use sync::{Padded, clock, waiter};
+
+use self::gap_stamps::Gap;
+use self::read_queues::ReadQueues;
+use self::request::{Request, presence_key, value_key};
+use self::validator::Validator;
+
+words! {
+    /// How a stage treats its requests.
+    pub enum Batching {
+        /// One by one, as they come.
+        Direct = "direct",
+        /// In batches, in the order of arrival.
+        Batch = "batch",
+        /// In batches, each of which is put in order.
+        Reorder = "reorder",
+    }
+}
+
+words! {
+    /// How the victims of a batch are chosen.
+    pub enum Method {
+        /// Greedy by strongly connected components.
+        Components = "components",
+        /// Greedy by sorting.
+        Sorted = "sorted",
+        /// Reductions that keep a best set, and the policy where none applies.
+        Reduced = "reduced",
+        /// The fewest victims.
+        Exact = "exact",
+    }
+}
+
+words! {
+    /// Which transaction of a cycle is the victim.
+    pub enum Score {
+        /// The one with the most edges in the graph.
+        Sum = "sum",
+        /// The one with the most edges of one direction.
+        Max = "max",
+        /// The one with the greatest product of incoming and outgoing edges.
+        Product = "product",
+    }
+}
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "reorder" {
+        /// Whether reads go to the storage `direct`ly, wait until there is a `batch` of them, or wait until the writes
+        /// of all decided commits are in place, too (`reorder`).
+        storage: Batching {
+            default: "reorder",
+            stresses: "stale reads, and what a read costs",
+        },
+        /// Whether the validator decides requests `direct`ly, in a `batch` as they come, or in a batch that it puts in
+        /// an order in which most of them commit (`reorder`).
+        validator: Batching {
+            default: "reorder",
+            stresses: "aborts, latency, and what a decision costs",
+        },
+        /// The size of a full batch of reads.
+        storage_batch: usize {
+            default: "40",
+            range: Range::Int(1, 10_000),
+            unit: "reads",
+            stresses: "the latency of reads, and their freshness",
+        },
+        /// The queues of the storage, each for a part of the records.
+        storage_queues: usize {
+            default: "2",
+            range: Range::Int(1, 256),
+            unit: "queues",
+            stresses: "contention for the queues, and how long a batch takes to fill",
+        },
+        /// The size of a full batch of requests to commit.
+        validator_batch: usize {
+            default: "40",
+            range: Range::Int(1, 1_000),
+            unit: "transactions",
+            stresses: "the freedom of the order, and latency",
+        },
+        /// The batches of requests to commit that are decided at a time.
+        orderers: usize {
+            default: "4",
+            range: Range::Int(1, 256),
+            unit: "batches",
+            stresses: "the parallelism of the validator, and conflicts between batches",
+        },
+        /// How long a read or a request to commit waits for its batch to fill, at most, while its worker has other
+        /// things to do.
+        wait_us: u64 {
+            default: "1000",
+            range: Range::Int(0, 1_000_000),
+            unit: "us",
+            stresses: "latency, and the size of batches",
+        },
+        /// The transactions that are open at a time, at most.
+        live: usize {
+            default: "300",
+            range: Range::Int(1, 60_000),
+            unit: "transactions",
+            stresses: "the size of batches, and conflicts",
+        },
+        /// How the victims of a batch are chosen: greedy by `components`, greedy and fast by sorting (`sorted`), by
+        /// reductions that keep a best set (`reduced`), or as few as possible (`exact`, for batches of up to 64).
+        method: Method {
+            default: "reduced",
+            stresses: "victims, and what a decision costs",
+        },
+        /// The victims between two sorts of the method `sorted`.
+        multi_factor: u32 {
+            default: "2",
+            range: Range::Int(1, 1_000),
+            unit: "transactions",
+            stresses: "victims, and what a decision costs",
+        },
+        /// Which transaction is the victim, by its edges in the graph of the batch: the one with the greatest `sum`,
+        /// the greatest number of one direction (`max`), or the greatest `product`.
+        policy: Score {
+            default: "product",
+            stresses: "victims",
+        },
+        /// How much earlier aborts protect a transaction from being a victim: its score is divided by its number of
+        /// attempts to the power of this.
+        retry_exponent: f64 {
+            default: "0",
+            range: Range::Real(0.0, 16.0),
+            stresses: "the tail of latencies, and victims",
+        },
+        /// Committed writes that the validator remembers; more of them let attempts commit that last while others write
+        /// much, fewer take less memory.
+        history: usize {
+            default: "16384",
+            range: Range::Int(1, 1 << 24),
+            unit: "records",
+            stresses: "aborts of long attempts, and the cache that the history takes",
+        },
+    }
+}
+
+/// The maximum size of a batch for the exact method.
+const EXACT_MAX: usize = 64;
+/// The time that an attempt waits for others to end where too many are open.
+const ADMISSION_NS: u64 = 100_000_000;
+
+const INSTALLING: u64 = 1;
+const NO_VALUE: u64 = 2;
+const RETIRED: u64 = 4;
+const LOCK: LockBits = LockBits { locked: INSTALLING, retired: RETIRED };
+/// One claim.
+const CLAIM: u64 = 8;
+/// The number of the commit begins at this bit.
+const NUMBER: u32 = 19;
+const CLAIMS: u64 = (1 << NUMBER) - CLAIM;
+
+/// The state that all transactions share.
+#[derive(Debug)]
+pub struct Reorder {
+    validator: Validator,
+    storage: ReadQueues,
+    /// The number of open transactions, and its limit.
+    live: Padded<AtomicUsize>,
+    live_max: usize,
+}
+
+/// A record's word.
+#[derive(Debug)]
+pub struct Header(AtomicU64);
+
+impl Default for Header {
+    fn default() -> Self {
+        Self(AtomicU64::new(NO_VALUE))
+    }
+}
+
+impl Meta for Header {
+    fn reset(&self) {
+        self.0.store(NO_VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+}
+
+/// A record that an attempt has touched.
+#[derive(Debug)]
+struct Touched {
+    id: usize,
+    /// The number of the commit that wrote what was seen.
+    seen: u64,
+    /// Whether the attempt read more than whether there is a value.
+    is_read: bool,
+}
+
+/// A note about a write.
+#[derive(Debug)]
+struct Note {
+    had_value: bool,
+    /// Whether the record is claimed.
+    is_claimed: bool,
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Reorder>,
+    touched: AccessSet<Touched>,
+    writes: BufferedWrites<'db, Reorder, Note>,
+    /// By place: the gaps that were read, with the earliest stamps that were seen.
+    gaps: AccessSet<Gap>,
+    /// The gaps that own keys have entered.
+    entered: Vec<Gap>,
+    request: Request,
+    /// The number of the commit.
+    number: u64,
+    /// Whether the attempt counts among the open ones.
+    is_live: bool,
+    /// Touched records that a planted bug keeps from the attempt before.
+    kept: usize,
+    /// The copy that the last read lent.
+    copy: CopyBuffer,
+}
+
+impl Shape for Reorder {
+    type Header = Header;
+    type Version = ();
+    type Leaf = ();
+    type Data = InPlace;
+}
+
+impl Scheme for Reorder {
+    const INFO: Info = Info {
+        name: "reorder",
+        title: "OCC with batches and reordering",
+        paper: "Ding, Kot, Gehrke: Improving optimistic concurrency control through transaction batching and \
+                operation reordering, PVLDB 2018",
+        family: Family::Reordering,
+        isolation: Isolation::StrictlySerializable,
+        workers: Admits::Any,
+        views: engine::Views::Confirmed,
+        idea: "gathers reads and requests to commit in batches, and commits each batch in an order in which most can",
+    };
+    type Settings = Settings;
+    const SERIAL_STAMPS: bool = true;
+    type Driver = PerWorker;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
+        if settings.method == Method::Exact && settings.validator_batch > EXACT_MAX {
+            return Err(SettingError(format!(
+                "reorder.method=exact is for batches of up to {EXACT_MAX} transactions: set \
+                 reorder.validator_batch to {EXACT_MAX} or less"
+            )));
+        }
+        Ok(Self {
+            validator: Validator::new(settings, env.slots),
+            storage: ReadQueues::new(settings),
+            live: Padded::default(),
+            live_max: settings.live,
+        })
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            writes: BufferedWrites::new(&slot),
+            slot,
+            touched: AccessSet::default(),
+            gaps: AccessSet::default(),
+            entered: Vec::new(),
+            request: Request::default(),
+            number: 0,
+            is_live: false,
+            kept: 0,
+            copy: CopyBuffer::default(),
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    fn loaded(&self, record: RecordRef<'_, Self>) {
+        record.header().0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+
+    #[inline]
+    fn await_others<'db>(&'db self, _: &mut Txn<'db>, _: &Ticket) {
+        if self.is_full() {
+            waiter::wait_until(Some(clock::now_ns() + ADMISSION_NS), || !self.is_full());
+        }
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.kept = if ticket.retries > 0 && is_planted(&plants::REORDER_KEEPS_OLD_READS) {
+            txn.touched.len()
+        } else {
+            txn.touched.clear();
+            0
+        };
+        txn.writes.clear();
+        txn.gaps.clear();
+        txn.entered.clear();
+        if self.is_full() {
+            return Err(Abort::Full);
+        }
+        self.live.fetch_add(1, Ordering::Relaxed); // Relaxed, here and below: a count.
+        txn.is_live = true;
+        txn.request.facts.retries = ticket.retries;
+        txn.request.start = self.validator.start();
+        Ok(())
+    }
+
+    #[inline]
+    fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
+        Some(&mut txn.writes)
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        self.storage.stand(record.id(), &self.validator);
+        let copy = txn.copy.room(record.width());
+        let word = copy_stable(record, Some(copy))?;
+        self.touch(txn, record, word, true)?;
+        Ok((word & NO_VALUE == 0).then(|| &*txn.copy.room(record.width())))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        let is_read = how == Write::Modify;
+        if is_read {
+            self.storage.stand(record.id(), &self.validator);
+        }
+        let value = txn.writes.room(record);
+        let word = copy_stable(record, is_read.then(|| txn.writes.room_mut(value)))?;
+        self.touch(txn, record, word, is_read)?;
+        let has_value = word & NO_VALUE == 0;
+        Ok(if has_value { txn.writes.push(record, Some(value), Note::of(word)) } else { None })
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        let word = copy_stable(record, None)?;
+        self.touch(txn, record, word, true)?;
+        if word & NO_VALUE == 0 {
+            return Ok(None);
+        }
+        let value = txn.writes.room(record);
+        Ok(txn.writes.push(record, Some(value), Note::of(word)))
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        let word = copy_stable(record, None)?;
+        self.touch(txn, record, word, false)?;
+        let has_value = word & NO_VALUE == 0;
+        if has_value {
+            txn.writes.push(record, None, Note::of(word));
+        }
+        Ok(has_value)
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
+        self.note_gap(txn, leaf.id());
+        Ok(())
+    }
+
+    #[inline]
+    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, _: u64) {
+        let gap = self.validator.gaps.enter(before.id());
+        txn.entered.push(gap);
+        txn.changed_gap(gap);
+    }
+
+    fn reusing<'db>(&'db self, txn: &mut Txn<'db>) {
+        if self.validator.gaps.reuse() == txn.request.reused {
+            txn.request.reused += 1;
+        }
+    }
+
+    #[inline]
+    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, _: u64, into: LeafRef<'db, ()>) {
+        if txn.changed_gap(self.validator.gaps.force(from.id())) {
+            self.note_gap(txn, into.id());
+        }
+    }
+
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        txn.make_request(End::Rollback);
+        self.validator.confirm(&txn.request)
+    }
+
+    // ANCHOR: commit
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
+        if end == End::Commit {
+            txn.claim()?; // 1
+        }
+        txn.make_request(end);
+        txn.number = self.validator.decide(txn.slot.id(), &mut txn.request)?; // 2
+        if !is_planted(&plants::REORDER_INSTALLS_AS_THEY_COME) {
+            txn.await_writes_before(); // 3
+        }
+        Ok(())
+    }
+    // ANCHOR_END: commit
+
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let stamp = Stamp(txn.number);
+        for at in 0..txn.writes.len() {
+            let word_of = |record: RecordRef<'db, Self>| &record.header().0;
+            let record = txn.writes.record(at);
+            // Relaxed: the fence orders it.
+            let before = word_of(record).fetch_or(INSTALLING, Ordering::Relaxed);
+            // Release fence: pairs with the Acquire fence in `LockBits::copy_stable`, so that a copy which saw a store
+            // from below sees the bit.
+            fence(Ordering::Release);
+            let has_value = |_: &Buffered<'_, _, Note>| before & NO_VALUE == 0;
+            let (_, value) = txn.writes.ready(at, has_value, stamp, sink, seen);
+            let status = if value.is_none() { NO_VALUE } else { 0 };
+            if let Some(value) = value {
+                record.store(value);
+            }
+            let own = if txn.writes.note(at).is_claimed { CLAIM } else { 0 };
+            // Release: pairs with the Acquire in `LockBits::copy_stable` and of those who wait for the number. Claims
+            // come and go meanwhile. 4
+            let installed = |now: u64| Some(txn.number << NUMBER | status | (now & CLAIMS) - own);
+            _ = word_of(record).fetch_update(Ordering::Release, Ordering::Relaxed, installed);
+        }
+        if !txn.writes.is_empty() {
+            self.validator.installs.finish(txn.number); // 5
+        }
+        self.end(txn);
+        stamp
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        txn.give_up_claims();
+        self.end(txn);
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        let word = &record.header().0;
+        let is_claimed = word.load(Ordering::Relaxed) & CLAIMS != 0; // Relaxed: checked by the exchange.
+        if is_claimed && !is_planted(&plants::REORDER_RETIRES_CLAIMED) {
+            return Retire::Later;
+        }
+        let retired = LOCK.retire(word, NO_VALUE);
+        if retired == Retire::Done {
+            self.validator.gaps.force(record.id());
+        }
+        retired
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        let copy = txn.copy.room(record.width());
+        let word = copy_stable(record, Some(copy)).ok()?;
+        (word & NO_VALUE == 0).then_some(copy)
+    }
+}
+
+impl Buffers<Note> for Reorder {}
+
+/// The word of a record in which nothing is being installed, and its value as of that word.
+#[inline(always)]
+fn copy_stable(record: RecordRef<'_, Reorder>, copy: Option<&mut [u64]>) -> Result<u64, Abort> {
+    LOCK.copy_stable(record, &record.header().0, NO_VALUE, copy)
+}
+
+impl Reorder {
+    /// Whether no more attempts may begin.
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.live.load(Ordering::Relaxed) >= self.live_max // Relaxed: a count.
+    }
+
+    /// The attempt counts among the open ones no more.
+    #[inline]
+    fn end(&self, txn: &mut Txn<'_>) {
+        if core::mem::take(&mut txn.is_live) {
+            self.live.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that the gaps of a leaf, or the record in place of one, are read. Of several stamps the earliest counts.
+    #[inline]
+    fn note_gap(&self, txn: &mut Txn<'_>, id: usize) {
+        let gaps = &self.validator.gaps;
+        if txn.gaps.is_empty() {
+            txn.request.reused = gaps.reused();
+        }
+        let gap = gaps.of(id);
+        if txn.gaps.find(gap.place).is_none() {
+            txn.gaps.push(gap.place, gap);
+        }
+    }
+
+    /// Notes that a record was seen with this word.
+    #[inline]
+    fn touch(
+        &self,
+        txn: &mut Txn<'_>,
+        record: RecordRef<'_, Self>,
+        word: u64,
+        is_read: bool,
+    ) -> Result<(), Abort> {
+        let is_missing = word & NO_VALUE != 0;
+        let is_read = is_read || is_missing;
+        if let Some(known) = txn.touched.find(record.id()) {
+            let touched = txn.touched.get_mut(known);
+            if known >= txn.kept && touched.seen != word >> NUMBER {
+                return Err(Abort::ReadChanged);
+            }
+            touched.is_read |= is_read;
+        } else {
+            txn.touched.push(record.id(), Touched { id: record.id(), seen: word >> NUMBER, is_read });
+        }
+        if is_missing && !is_planted(&plants::REORDER_TRUSTS_MISSES) {
+            self.note_gap(txn, record.id());
+            // A record that is not marked now is marked after the stamp was seen, if it is.
+            // Relaxed: the Acquire of the stamp orders it.
+            if record.header().0.load(Ordering::Relaxed) & RETIRED != 0 {
+                return Err(Abort::ReadChanged);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Note {
+    /// The note about a write of a record that was seen with this word.
+    #[inline]
+    fn of(word: u64) -> Self {
+        Self { had_value: word & NO_VALUE == 0, is_claimed: false }
+    }
+}
+
+impl Txn<'_> {
+    /// The attempt itself has changed the stamp of a gap, from the one given: returns whether it had read the gap, and
+    /// nobody else has changed it since.
+    #[inline]
+    fn changed_gap(&mut self, changed: Gap) -> bool {
+        let Some(at) = self.gaps.find(changed.place) else { return false };
+        let known = self.gaps.get_mut(at);
+        let is_own = *known == changed;
+        known.stamp += u64::from(is_own);
+        is_own
+    }
+
+    /// Step 1 of COMMIT.
+    #[inline]
+    fn claim(&mut self) -> Result<(), Abort> {
+        for at in 0..self.writes.len() {
+            if self.writes.note(at).had_value {
+                continue;
+            }
+            let word = &self.writes.record(at).header().0;
+            let claim = |now: u64| (now & RETIRED == 0).then_some(now + CLAIM);
+            // Relaxed: the request orders it before the decision.
+            if word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim).is_err() {
+                return Err(Abort::WriteConflict);
+            }
+            self.writes.note_mut(at).is_claimed = true;
+        }
+        Ok(())
+    }
+
+    /// Takes back the claims of an attempt that does not commit.
+    #[inline]
+    fn give_up_claims(&mut self) {
+        for at in 0..self.writes.len() {
+            if core::mem::take(&mut self.writes.note_mut(at).is_claimed) {
+                self.writes.record(at).header().0.fetch_sub(CLAIM, Ordering::Relaxed); // Relaxed: as in `claim`.
+            }
+        }
+    }
+
+    /// Lists what the attempt has seen, and what it writes if it commits. An attempt that rolls back counts as having
+    /// read what it was to write.
+    #[inline]
+    fn make_request(&mut self, end: End) {
+        let request = &mut self.request;
+        request.clear();
+        for touched in self.touched.iter().skip(self.kept) {
+            if touched.is_read || end == End::Rollback {
+                request.read(value_key(touched.id), touched.seen);
+            } else if !is_planted(&plants::REORDER_WRITES_BLINDLY) {
+                request.read(presence_key(touched.id), touched.seen);
+            }
+        }
+        self.gaps.iter().for_each(|gap| request.read_gaps(*gap));
+        if end == End::Commit {
+            for at in 0..self.writes.len() {
+                let has_value = self.writes.value(at).is_some();
+                let changes_presence = has_value != self.writes.note(at).had_value;
+                request.write(self.writes.record(at).id(), has_value, changes_presence);
+            }
+            self.entered.iter().for_each(|gap| request.enter_gaps(*gap));
+        }
+    }
+
+    /// Step 3 of COMMIT.
+    #[inline]
+    fn await_writes_before(&self) {
+        for (at, write) in self.request.writes.iter().enumerate() {
+            let word = &self.writes.record(at).header().0;
+            // Acquire: pairs with the Release of the install.
+            let is_in_place = || word.load(Ordering::Acquire) >> NUMBER >= write.after;
+            waiter::wait_until(None, is_in_place);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The storage: queues in which reads wait until a batch of them is served.
+//!
+//! A batch is closed when it is full, when the worker of one of its reads has nothing else to do, or when one of them
+//! has waited long enough. Where writes come before reads, it is served once the writes of all commits that were decided
+//! by then are in place, so that its reads see the newest state. Each session then copies its value itself: a worker of
+//! the storage would have to hand it over from core to core.
+
+use sync::atomic::{AtomicU64, Ordering};
+use sync::{Latch, Padded, clock, waiter};
+
+use super::validator::Validator;
+use super::{Batching, Settings};
+
+/// The queues, each for a part of all records.
+#[derive(Debug)]
+pub struct ReadQueues {
+    queues: Box<[Padded<ReadQueue>]>,
+    batching: Batching,
+    batch_max: u64,
+    wait_ns: u64,
+}
+
+/// A queue.
+#[derive(Debug, Default)]
+struct ReadQueue {
+    /// The number of reads that have come, and of those among them whose batch is closed.
+    arrivals: AtomicU64,
+    closed: AtomicU64,
+    /// Batches that are closed are served when all commits up to this number are in place.
+    served_at: AtomicU64,
+    closing: Latch,
+}
+
+impl ReadQueues {
+    /// Makes the queues.
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            queues: (0..settings.storage_queues).map(|_| Padded::default()).collect(),
+            batching: settings.storage,
+            batch_max: settings.storage_batch as u64,
+            wait_ns: settings.wait_us * 1_000,
+        }
+    }
+
+    /// Waits until the record with this id may be read.
+    #[inline]
+    pub fn stand(&self, id: usize, validator: &Validator) {
+        if self.batching != Batching::Direct {
+            self.stand_in_line(id, validator);
+        }
+    }
+
+    fn stand_in_line(&self, id: usize, validator: &Validator) {
+        let queue = &self.queues[(id >> 6) % self.queues.len()];
+        // Relaxed, here and in `ReadQueue::is_due`: reads are served at any time, only not at the best.
+        let place = queue.arrivals.fetch_add(1, Ordering::Relaxed);
+        let deadline_ns = clock::now_ns() + self.wait_ns;
+        // As for requests to the validator.
+        let (mut is_late, mut looks) = (false, 0);
+        loop {
+            waiter::wait_until((!is_late).then_some(deadline_ns), || {
+                looks += 1;
+                let at_once = is_late || looks > 1 && waiter::is_idle();
+                queue.is_served(place, validator)
+                    || queue.is_open(place) && queue.is_due(if at_once { 1 } else { self.batch_max })
+            });
+            if queue.is_served(place, validator) {
+                return;
+            }
+            if queue.is_open(place) {
+                queue.close(if self.batching == Batching::Reorder { validator.decided() } else { 0 });
+            }
+            is_late = is_late || clock::now_ns() >= deadline_ns;
+        }
+    }
+}
+
+impl ReadQueue {
+    /// Whether the batch of the read at this place is open.
+    #[inline]
+    fn is_open(&self, place: u64) -> bool {
+        self.closed.load(Ordering::Acquire) <= place // Acquire: pairs with the Release in `close`.
+    }
+
+    /// Whether the read at this place may go on.
+    #[inline]
+    fn is_served(&self, place: u64, validator: &Validator) -> bool {
+        // Relaxed: this batch's number or a later one's.
+        !self.is_open(place) && validator.installs.complete() >= self.served_at.load(Ordering::Relaxed)
+    }
+
+    /// Whether so many reads are in the open batch.
+    #[inline]
+    fn is_due(&self, reads: u64) -> bool {
+        self.arrivals.load(Ordering::Relaxed) >= self.closed.load(Ordering::Relaxed) + reads
+    }
+
+    /// Closes the open batch, unless another session does.
+    fn close(&self, served_at: u64) {
+        if let Some(_guard) = self.closing.try_lock() {
+            let arrivals = self.arrivals.load(Ordering::Relaxed); // Relaxed: this session's own read is among them.
+            self.served_at.store(served_at, Ordering::Relaxed); // Relaxed: the Release orders it.
+            self.closed.store(arrivals, Ordering::Release); // Release: pairs with the Acquire in `is_open`.
+        }
+    }
+}

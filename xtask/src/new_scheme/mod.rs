@@ -101,6 +101,7 @@ const FAMILIES: &[Family] = &[
     Family { folder: "timestamp", like: Like::Template(&TIMESTAMP) },
     Family { folder: "multiversion", like: Like::Template(&MULTIVERSION) },
     Family { folder: "partitioned", like: Like::Copy("partitioned/hstore") },
+    Family { folder: "reordering", like: Like::Copy("reordering/reorder") },
     Family { folder: "batched", like: Like::Copy("batched/aria") },
     Family { folder: "deterministic", like: Like::Copy("deterministic/calvin") },
     Family { folder: "baseline", like: Like::Copy("baseline/serial") },

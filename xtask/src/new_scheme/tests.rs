@@ -142,7 +142,12 @@ fn what_cannot_be_a_scheme_is_refused_with_the_fix() {
     for family in FAMILIES {
         assert!(unknown.contains(family.folder), "{unknown}");
     }
-    for (family, scheme) in [("batched", "aria"), ("deterministic", "calvin"), ("partitioned", "hstore")] {
+    for (family, scheme) in [
+        ("batched", "aria"),
+        ("deterministic", "calvin"),
+        ("partitioned", "hstore"),
+        ("reordering", "reorder"),
+    ] {
         assert!(copied.refusal("fine", family).contains(&format!("copy {SCHEMES}/{family}/{scheme}")));
     }
 }

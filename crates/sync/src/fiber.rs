@@ -53,7 +53,7 @@ enum Signal {
 
 thread_local! {
     static CURRENT: Cell<*const Yielder> = const { Cell::new(ptr::null()) };
-    /// Fibers of this thread that wait for a condition.
+    /// Fibers of this thread that wait for a condition which others bring about.
     static WAITING: Cell<u32> = const { Cell::new(0) };
     /// Ticks in which none of this thread's fibers could go on.
     static STALLED: Cell<u64> = const { Cell::new(0) };
@@ -61,7 +61,7 @@ thread_local! {
     static CALLED: RefCell<Vec<Standing>> = const { RefCell::new(Vec::new()) };
     /// Crews that this thread has had.
     static CREWS: Cell<u64> = const { Cell::new(0) };
-    /// Whether no fiber of the crew could go on when it last looked.
+    /// Whether no fiber of the crew could go on when it last looked at all of them.
     static IDLE: Cell<bool> = const { Cell::new(true) };
 }
 
@@ -163,14 +163,18 @@ pub(crate) fn give_way() {
     }
 }
 
-/// Suspends the current fiber. See [`crate::waiter::wait_until`].
-pub(crate) fn wait(deadline_ns: Option<u64>, ready: Option<&mut dyn FnMut() -> bool>) -> bool {
+/// Suspends the current fiber. See [`crate::waiter::wait_until`] and [`crate::waiter::gather_until`].
+pub(crate) fn wait(
+    deadline_ns: Option<u64>,
+    ready: Option<&mut dyn FnMut() -> bool>,
+    for_others: bool,
+) -> bool {
     let mut ready = ready.map(|ready| {
         let ready: NonNull<dyn FnMut() -> bool + '_> = NonNull::from(ready);
         // SAFETY: only the lifetime is forgotten, and invariant 1 keeps to it.
         unsafe { core::mem::transmute::<NonNull<dyn FnMut() -> bool + '_>, Condition>(ready) }
     });
-    let waiting = ready.is_some().then(Waiting::begin);
+    let waiting = for_others.then(Waiting::begin);
     let is_ready = suspend(Signal::Wait { deadline_ns, ready });
     drop(waiting);
     is_ready
@@ -282,7 +286,9 @@ impl<'a> Crew<'a> {
         let (mut idle_rounds, mut idle_since) = (0, 0);
         while self.live > 0 {
             self.wake();
-            if let Some((number, is_ready)) = self.runnable.pop_front() {
+            let next = self.runnable.pop_front();
+            IDLE.set(next.is_none());
+            if let Some((number, is_ready)) = next {
                 if idle_rounds > 0 {
                     idle_rounds = 0;
                     STALLED.set(STALLED.get() + clock::ticks().wrapping_sub(idle_since));
@@ -351,9 +357,7 @@ impl<'a> Crew<'a> {
         if CALLED.with_borrow(|called| !called.is_empty()) {
             self.wake_called();
         }
-        let is_idle = self.runnable.is_empty();
-        IDLE.set(is_idle);
-        let looks = if is_idle { LOOKS_WHEN_IDLE } else { LOOKS_PER_SWITCH };
+        let looks = if self.runnable.is_empty() { LOOKS_WHEN_IDLE } else { LOOKS_PER_SWITCH };
         for _ in 0..looks.min(self.conditions.len()) {
             if self.next_look >= self.conditions.len() {
                 self.next_look = 0;

@@ -16,7 +16,14 @@ use crate::{backend, clock, fiber};
 /// returned at once.
 #[inline]
 pub fn wait_until(deadline_ns: Option<u64>, mut ready: impl FnMut() -> bool) -> bool {
-    ready() || wait(deadline_ns, Some(&mut ready))
+    ready() || wait(deadline_ns, Some(&mut ready), true)
+}
+
+/// Like [`wait_until`], for a wait that the waiting attempts end by themselves, such as that for a batch to fill: a
+/// fiber does not count among those that [wait for others](waiting).
+#[inline]
+pub fn gather_until(deadline_ns: Option<u64>, mut ready: impl FnMut() -> bool) -> bool {
+    ready() || wait(deadline_ns, Some(&mut ready), false)
 }
 
 /// Waits until none of `bits` is set in a word, for example its lock bit. The end of the wait is only a hint:
@@ -29,7 +36,7 @@ pub fn wait_clear(word: &AtomicU64, bits: u64) {
 
 /// Waits for `ns` nanoseconds at least.
 pub fn pause_ns(ns: u64) {
-    wait(Some(clock::now_ns().saturating_add(ns)), None);
+    wait(Some(clock::now_ns().saturating_add(ns)), None, false);
 }
 
 /// Works for `ns` nanoseconds at least: no other attempt of this worker runs meanwhile.
@@ -52,7 +59,8 @@ pub fn in_fiber() -> bool {
     fiber::in_fiber()
 }
 
-/// The number of fibers of the calling thread that wait for a condition, and not only for a moment.
+/// The number of fibers of the calling thread that wait for a condition which others bring about: not only for a
+/// moment, and not in [`gather_until`].
 #[inline]
 pub fn waiting() -> u32 {
     fiber::waiting()
@@ -77,11 +85,12 @@ pub fn thread_idle_ns() -> u64 {
     backend::slept_ns()
 }
 
-/// The slow path. Without a condition it waits for the deadline alone.
+/// The slow path. Without a condition it waits for the deadline alone. `for_others` tells whether the wait is
+/// [counted](waiting).
 #[cold]
-fn wait(deadline_ns: Option<u64>, mut ready: Option<&mut dyn FnMut() -> bool>) -> bool {
+fn wait(deadline_ns: Option<u64>, mut ready: Option<&mut dyn FnMut() -> bool>, for_others: bool) -> bool {
     if in_fiber() {
-        return fiber::wait(deadline_ns, ready);
+        return fiber::wait(deadline_ns, ready, for_others);
     }
     let looking = ready.is_some();
     let mut look = || ready.as_mut().is_some_and(|ready| ready());
@@ -128,22 +137,26 @@ mod tests {
     #[test]
     fn a_waiting_fiber_knows_whether_another_can_go_on() {
         assert!(is_idle(), "a plain thread has no other fiber");
-        let (seen, is_over) = (Cell::new(0), Cell::new(false));
+        let (turns, idle_at) = (Cell::new(0), Cell::new(None));
         let mut crew = fiber::Crew::new();
         crew.spawn(fiber::STACK_BYTES, || {
-            wait_until(None, || {
-                // While the other fiber runs on and on, this one is looked at between its turns.
-                assert_eq!(is_idle(), is_over.get());
-                seen.set(seen.get() + 1);
-                is_idle()
+            wait_until(None, || is_idle());
+            idle_at.set(Some(turns.get()));
+        });
+        for _ in 0..2 {
+            crew.spawn(fiber::STACK_BYTES, || {
+                for _ in 0..10 {
+                    // It can go on at once, but is looked at only after the first one.
+                    wait_until(None, || true);
+                    give_way();
+                    turns.set(turns.get() + 1);
+                }
+                wait_until(None, || idle_at.get().is_some());
             });
-        });
-        crew.spawn(fiber::STACK_BYTES, || {
-            (0..10).for_each(|_| give_way());
-            is_over.set(true);
-        });
+        }
         crew.run();
-        assert!(seen.get() > 10 && is_idle());
+        assert_eq!(idle_at.get(), Some(20), "when both have nothing left to do");
+        assert!(is_idle());
     }
 
     #[test]

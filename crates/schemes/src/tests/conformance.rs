@@ -14,8 +14,11 @@ use super::common::movers::{self, Movers};
 use super::common::quota::Quota;
 use super::common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use super::common::twins::Twins;
-use super::common::{UNSPLIT, run, values};
+use super::common::{UNSPLIT, run, run_share, values};
 use crate::catalogue::{self, Visit};
+
+/// One of so many requests is enough of rows that move: a request moves and looks at dozens of rows.
+const MOVERS: u64 = 3;
 
 /// A scheme under settings.
 #[derive(Clone, Copy)]
@@ -161,7 +164,7 @@ pub(crate) fn sees_the_same_keys_in_twins(subject: Subject) {
 }
 
 pub(crate) fn sees_moving_rows_once(subject: Subject) {
-    for types in run::<Movers>(subject.scheme, subject.given) {
+    for types in run_share::<Movers>(subject.scheme, subject.given, MOVERS) {
         let believed = types[movers::CHANGE].user_aborts + types[movers::LOOK].user_aborts;
         assert_eq!(believed, 0, "nobody who saw a row twice, or not at all, was believed");
         assert_eq!(types[movers::UNDONE].commits, 0, "what rolls back does not commit");

@@ -273,5 +273,5 @@ fn a_hundred_thousand_rows_and_misses_are_read_in_one_attempt() {
 /// are.
 #[test]
 fn many_rows_are_written_moved_and_read_again_in_one_attempt() {
-    check(&[Kind::Updates, Kind::Inserts, Kind::Rollback, Kind::Deletes, Kind::Returns, Kind::Moves], 10_000);
+    check(&[Kind::Updates, Kind::Inserts, Kind::Rollback, Kind::Deletes, Kind::Returns, Kind::Moves], 5_000);
 }

@@ -3,17 +3,17 @@
 //! INVARIANTS
 //! (1) The cache has the last write of each record that was decided after the number `forgotten`.
 //! (2) No write is forgotten before it is in place: an attempt that begins later sees it.
-//! (3) An attempt sees all writes up to the number at which it began, so only later ones are compared with. An id that a
-//!     record had before, which left the indexes, is told apart in the same way: the attempt has begun since.
+//! (3) An attempt sees all writes up to the number at which it began, so only later ones are compared with. An id that
+//!     a record had before, which left the indexes, is told apart in the same way: the attempt has begun since.
 
-use core::hash::{BuildHasherDefault, Hasher};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use engine::Abort;
 use sync::plant::is_planted;
 
 use super::gap_stamps::{Gap, GapStamps};
 use super::installs::Installs;
+use super::latest::{LatestWrite, LatestWrites};
 use super::plants;
 use super::request::{Request, id_of, is_presence};
 
@@ -22,8 +22,7 @@ use super::request::{Request, id_of, is_presence};
 pub struct Committed {
     /// The number of the last commit that has written.
     last: u64,
-    /// By id of the record.
-    latest: HashMap<u64, Latest, BuildHasherDefault<IdHasher>>,
+    latest: LatestWrites,
     /// The writes in the order of their decision: number and id.
     history: VecDeque<(u64, u64)>,
     history_max: usize,
@@ -33,37 +32,10 @@ pub struct Committed {
     entered: Box<[u64]>,
 }
 
-/// The last write of a record.
-#[derive(Clone, Copy, Debug)]
-struct Latest {
-    number: u64,
-    has_value: bool,
-}
-
-/// Hashes the id of a record, which is an address.
-#[derive(Debug, Default)]
-pub struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("ids are hashed as numbers");
-    }
-
-    #[inline]
-    fn write_u64(&mut self, id: u64) {
-        let product = (id >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = product ^ (product >> 32);
-    }
-}
-
 impl Committed {
     /// Makes a cache of at least `history_max` writes.
     pub fn new(history_max: usize) -> Self {
-        let (latest, history) = (HashMap::default(), VecDeque::new());
+        let (latest, history) = (LatestWrites::default(), VecDeque::new());
         let entered = vec![0; GapStamps::PLACES].into_boxed_slice();
         Self { last: 0, latest, history, history_max, forgotten: 0, entered }
     }
@@ -84,7 +56,7 @@ impl Committed {
             return Err(Abort::Full);
         }
         for (key, seen) in request.reads() {
-            let Some(latest) = self.latest.get(&id_of(key)) else { continue };
+            let Some(latest) = self.latest.get(id_of(key)) else { continue };
             let is_as_seen = if is_presence(key) { latest.has_value } else { latest.number == seen };
             if latest.number > request.start && !is_as_seen {
                 return Err(Abort::ReadChanged);
@@ -120,7 +92,7 @@ impl Committed {
         self.last = number;
         let complete = installs.complete();
         for write in &mut request.writes {
-            let latest = Latest { number, has_value: write.has_value };
+            let latest = LatestWrite { number, has_value: write.has_value };
             let before = self.latest.insert(write.id, latest).map_or(0, |before| before.number);
             // What is in place may be the write of another record that had the id.
             write.after = if before > complete { before } else { 0 };
@@ -136,9 +108,7 @@ impl Committed {
         while self.history.len() > self.history_max
             && let Some((number, id)) = self.history.pop_front_if(|(number, _)| *number <= lag)
         {
-            if self.latest.get(&id).is_some_and(|latest| latest.number == number) {
-                self.latest.remove(&id);
-            }
+            self.latest.remove(id, number);
             if !is_planted(&plants::REORDER_FORGETS_EARLY) {
                 self.forgotten = number;
             }
@@ -182,7 +152,11 @@ mod tests {
         assert_eq!(committed.check(&blind, &gaps), Err(Abort::ReadChanged), "it was deleted");
         assert_eq!(committed.admit(&mut writing(2, 8, true), &installs), Ok(3));
         assert_eq!(committed.check(&blind, &gaps), Ok(()), "it has another value");
-        assert_eq!(committed.admit(&mut reading(3, 8, 3), &installs), Ok(3), "who writes nothing has no number");
+        assert_eq!(
+            committed.admit(&mut reading(3, 8, 3), &installs),
+            Ok(3),
+            "who writes nothing has no number"
+        );
     }
 
     #[test]

@@ -34,11 +34,7 @@ pub const ENTRY: Entry = Entry {
     ],
     toggles: &[
         Toggle { says: "storage: reads are not batched", setting: "reorder.storage", value: "direct" },
-        Toggle {
-            says: "storage: reads do not wait for writes",
-            setting: "reorder.storage",
-            value: "batch",
-        },
+        Toggle { says: "storage: reads do not wait for writes", setting: "reorder.storage", value: "batch" },
         Toggle { says: "validator: requests are not batched", setting: "reorder.validator", value: "direct" },
         Toggle { says: "validator: batches keep their order", setting: "reorder.validator", value: "batch" },
     ],

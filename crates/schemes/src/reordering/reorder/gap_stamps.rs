@@ -1,8 +1,8 @@
 //! Stamps of gaps: numbers that tell the validator, which knows no leaf, which keys an attempt may have missed.
 //!
 //! A leaf has the stamp at the place that its id leads to. Each key that enters the leaf makes the stamp grow. So an
-//! attempt that has seen a stamp before it looked into the leaf may have missed the keys that entered with this stamp or
-//! a later one. That matters if their attempt commits: then the attempt that has missed them must come before. Some
+//! attempt that has seen a stamp before it looked into the leaf may have missed the keys that entered with this stamp
+//! or a later one. That matters if their attempt commits: then the attempt that has missed them must come before. Some
 //! changes of a stamp *count at once*, whoever commits: a leaf was split, so that later keys enter another one, or a
 //! record without a value was marked as one that leaves the indexes, so that its key may come back in another record.
 //!
@@ -23,7 +23,7 @@ pub struct GapStamps {
 
 #[derive(Debug, Default)]
 struct Stamp {
-    /// What the next key enters with.
+    /// The stamp with which the next key enters.
     next: AtomicU64,
     /// All that entered before this counts at once.
     at_once: AtomicU64,

@@ -44,7 +44,8 @@ impl Installs {
         self.at(number).store(number, Ordering::SeqCst);
         let mut next = self.complete() + 1;
         while self.at(next).load(Ordering::SeqCst) == next {
-            // AcqRel: the values of all commits up to here come before. Another may have been faster.
+            // AcqRel: pairs with the Acquire in `complete`: the values of all commits up to here come before. Another
+            // commit may have been faster.
             _ = self.complete.compare_exchange(next - 1, next, Ordering::AcqRel, Ordering::Acquire);
             next = self.complete() + 1;
         }

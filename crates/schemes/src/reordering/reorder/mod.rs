@@ -10,8 +10,8 @@
 //! RECORD      One word: bit 0 a write is being installed, bit 1 no value, bit 2 retired, bits 3..18 the number of
 //!             commits that are about to give the record a value, bits 19.. the number of the commit that wrote it.
 //! COMMIT      1. Claim what is to get a value: it does not leave the indexes meanwhile.
-//!             2. Send the request: what was read, with numbers, and what is written. The validator compares, orders and
-//!                decides: the serialization point.
+//!             2. Send the request: what was read, with numbers, and what is written. The validator compares, orders
+//!                and decides: the serialization point.
 //!             3. Wait until the writes before, of the same records, are in place.
 //!             4. Install each value; the store of the new word unlocks.
 //!             5. Report the commit as one whose writes are in place.
@@ -19,177 +19,49 @@
 //!                 commits that it has heard of were decided.
 //!             (2) An attempt that begins sees the writes of all commits up to a number. It is compared with all later
 //!                 ones.
-//!             (3) One commit at a time installs a write of a record, in the order of numbers. Nobody waits in a circle:
-//!                 a commit that waits in step 3 waits for smaller numbers.
+//!             (3) One commit at a time installs a write of a record, in the order of numbers. Nobody waits in a
+//!                 circle: a commit that waits in step 3 waits for smaller numbers.
 //!             (4) Keys stand in their leaf, and rows without a value are marked before they leave it, before the
 //!                 request is sent of which that is a part. Stamps of gaps are looked at afterwards.
 //! DEPARTURES  The paper's stages are threads with queues between them. Here they are work that the waiting session
-//!             does which finds it due, so that a machine with few cores is not shared by threads that wait. The paper's
-//!             clients time batches; here a batch also ends when a worker has nothing else to do, which costs nobody
-//!             any time. Writes are not sent to the storage but installed by their sessions, at once, all of them. The
-//!             paper's validator keeps each committed write until the next one of the record; this one forgets the
-//!             oldest, and aborts an attempt that would need them. The paper has no inserts, deletes and scans.
+//!             does which finds it due, so that a machine with few cores is not shared by threads that wait. A batch
+//!             also ends when a worker has nothing else to do, which costs nobody any time. Writes are not sent to the
+//!             storage but installed by their sessions, at once, all of them. The paper's validator keeps each
+//!             committed write until the next one of the record; this one forgets the oldest, and aborts an attempt
+//!             that would need them. The paper has no inserts, deletes and scans.
 
+mod attempt;
 pub mod committed;
 pub mod entry;
 pub mod gap_stamps;
 pub mod installs;
+pub mod latest;
 pub mod plants;
 pub mod read_queues;
 pub mod request;
+pub mod settings;
 #[cfg(all(test, feature = "tests", not(loom)))]
 mod tests;
 pub mod validator;
 
 use engine::driver::PerWorker;
-use engine::setting::{Range, SettingError};
+use engine::setting::SettingError;
 use engine::{
-    Abort, AccessSet, Admits, End, Env, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme, Sink,
-    Stamp, Ticket, Write, settings, words,
+    Abort, Admits, End, Env, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
 };
-use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, LockBits};
+use parts::{Buffered, Buffers, LockBits};
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use sync::plant::is_planted;
 use sync::{Padded, clock, waiter};
 
-use self::gap_stamps::Gap;
+use self::attempt::{Note, Touched};
 use self::read_queues::ReadQueues;
-use self::request::{Request, presence_key, value_key};
+use self::settings::{Method, Settings};
 use self::validator::Validator;
 
-words! {
-    /// How a stage treats its requests.
-    pub enum Batching {
-        /// One by one, as they come.
-        Direct = "direct",
-        /// In batches, in the order of arrival.
-        Batch = "batch",
-        /// In batches, each of which is put in order.
-        Reorder = "reorder",
-    }
-}
-
-words! {
-    /// How the victims of a batch are chosen.
-    pub enum Method {
-        /// Greedy by strongly connected components.
-        Components = "components",
-        /// Greedy by sorting.
-        Sorted = "sorted",
-        /// Reductions that keep a best set, and the policy where none applies.
-        Reduced = "reduced",
-        /// The fewest victims.
-        Exact = "exact",
-    }
-}
-
-words! {
-    /// Which transaction of a cycle is the victim.
-    pub enum Score {
-        /// The one with the most edges in the graph.
-        Sum = "sum",
-        /// The one with the most edges of one direction.
-        Max = "max",
-        /// The one with the greatest product of incoming and outgoing edges.
-        Product = "product",
-    }
-}
-
-settings! {
-    /// The settings of the scheme.
-    pub struct Settings of "reorder" {
-        /// Whether reads go to the storage `direct`ly, wait until there is a `batch` of them, or wait until the writes
-        /// of all decided commits are in place, too (`reorder`).
-        storage: Batching {
-            default: "reorder",
-            stresses: "stale reads, and what a read costs",
-        },
-        /// Whether the validator decides requests `direct`ly, in a `batch` as they come, or in a batch that it puts in
-        /// an order in which most of them commit (`reorder`).
-        validator: Batching {
-            default: "reorder",
-            stresses: "aborts, latency, and what a decision costs",
-        },
-        /// The size of a full batch of reads.
-        storage_batch: usize {
-            default: "40",
-            range: Range::Int(1, 10_000),
-            unit: "reads",
-            stresses: "the latency of reads, and their freshness",
-        },
-        /// The queues of the storage, each for a part of the records.
-        storage_queues: usize {
-            default: "2",
-            range: Range::Int(1, 256),
-            unit: "queues",
-            stresses: "contention for the queues, and how long a batch takes to fill",
-        },
-        /// The size of a full batch of requests to commit.
-        validator_batch: usize {
-            default: "40",
-            range: Range::Int(1, 1_000),
-            unit: "transactions",
-            stresses: "the freedom of the order, and latency",
-        },
-        /// The batches of requests to commit that are decided at a time.
-        orderers: usize {
-            default: "4",
-            range: Range::Int(1, 256),
-            unit: "batches",
-            stresses: "the parallelism of the validator, and conflicts between batches",
-        },
-        /// How long a read or a request to commit waits for its batch to fill, at most, while its worker has other
-        /// things to do.
-        wait_us: u64 {
-            default: "1000",
-            range: Range::Int(0, 1_000_000),
-            unit: "us",
-            stresses: "latency, and the size of batches",
-        },
-        /// The transactions that are open at a time, at most.
-        live: usize {
-            default: "300",
-            range: Range::Int(1, 60_000),
-            unit: "transactions",
-            stresses: "the size of batches, and conflicts",
-        },
-        /// How the victims of a batch are chosen: greedy by `components`, greedy and fast by sorting (`sorted`), by
-        /// reductions that keep a best set (`reduced`), or as few as possible (`exact`, for batches of up to 64).
-        method: Method {
-            default: "reduced",
-            stresses: "victims, and what a decision costs",
-        },
-        /// The victims between two sorts of the method `sorted`.
-        multi_factor: u32 {
-            default: "2",
-            range: Range::Int(1, 1_000),
-            unit: "transactions",
-            stresses: "victims, and what a decision costs",
-        },
-        /// Which transaction is the victim, by its edges in the graph of the batch: the one with the greatest `sum`,
-        /// the greatest number of one direction (`max`), or the greatest `product`.
-        policy: Score {
-            default: "product",
-            stresses: "victims",
-        },
-        /// How much earlier aborts protect a transaction from being a victim: its score is divided by its number of
-        /// attempts to the power of this.
-        retry_exponent: f64 {
-            default: "0",
-            range: Range::Real(0.0, 16.0),
-            stresses: "the tail of latencies, and victims",
-        },
-        /// Committed writes that the validator remembers; more of them let attempts commit that last while others write
-        /// much, fewer take less memory.
-        history: usize {
-            default: "16384",
-            range: Range::Int(1, 1 << 24),
-            unit: "records",
-            stresses: "aborts of long attempts, and the cache that the history takes",
-        },
-    }
-}
+pub use self::attempt::Txn;
 
 /// The maximum size of a batch for the exact method.
 const EXACT_MAX: usize = 64;
@@ -232,45 +104,6 @@ impl Meta for Header {
     }
 }
 
-/// A record that an attempt has touched.
-#[derive(Debug)]
-struct Touched {
-    id: usize,
-    /// The number of the commit that wrote what was seen.
-    seen: u64,
-    /// Whether the attempt read more than whether there is a value.
-    is_read: bool,
-}
-
-/// A note about a write.
-#[derive(Debug)]
-struct Note {
-    had_value: bool,
-    /// Whether the record is claimed.
-    is_claimed: bool,
-}
-
-/// An attempt's private state.
-#[derive(Debug)]
-pub struct Txn<'db> {
-    slot: Slot<'db, Reorder>,
-    touched: AccessSet<Touched>,
-    writes: BufferedWrites<'db, Reorder, Note>,
-    /// By place: the gaps that were read, with the earliest stamps that were seen.
-    gaps: AccessSet<Gap>,
-    /// The gaps that own keys have entered.
-    entered: Vec<Gap>,
-    request: Request,
-    /// The number of the commit.
-    number: u64,
-    /// Whether the attempt counts among the open ones.
-    is_live: bool,
-    /// Touched records that a planted bug keeps from the attempt before.
-    kept: usize,
-    /// The copy that the last read lent.
-    copy: CopyBuffer,
-}
-
 impl Shape for Reorder {
     type Header = Header;
     type Version = ();
@@ -311,18 +144,7 @@ impl Scheme for Reorder {
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
-        Txn {
-            writes: BufferedWrites::new(&slot),
-            slot,
-            touched: AccessSet::default(),
-            gaps: AccessSet::default(),
-            entered: Vec::new(),
-            request: Request::default(),
-            number: 0,
-            is_live: false,
-            kept: 0,
-            copy: CopyBuffer::default(),
-        }
+        Txn::new(slot)
     }
 
     #[inline]
@@ -489,7 +311,7 @@ impl Scheme for Reorder {
             }
             let own = if txn.writes.note(at).is_claimed { CLAIM } else { 0 };
             // Release: pairs with the Acquire in `LockBits::copy_stable` and of those who wait for the number. Claims
-            // come and go meanwhile. 4
+            // come and go meanwhile. Relaxed at first: checked by the exchange. 4
             let installed = |now: u64| Some(txn.number << NUMBER | status | (now & CLAIMS) - own);
             _ = word_of(record).fetch_update(Ordering::Release, Ordering::Relaxed, installed);
         }
@@ -545,7 +367,7 @@ impl Reorder {
     #[inline]
     fn end(&self, txn: &mut Txn<'_>) {
         if core::mem::take(&mut txn.is_live) {
-            self.live.fetch_sub(1, Ordering::Relaxed);
+            self.live.fetch_sub(1, Ordering::Relaxed); // Relaxed: a count.
         }
     }
 
@@ -591,89 +413,5 @@ impl Reorder {
             }
         }
         Ok(())
-    }
-}
-
-impl Note {
-    /// The note about a write of a record that was seen with this word.
-    #[inline]
-    fn of(word: u64) -> Self {
-        Self { had_value: word & NO_VALUE == 0, is_claimed: false }
-    }
-}
-
-impl Txn<'_> {
-    /// The attempt itself has changed the stamp of a gap, from the one given: returns whether it had read the gap, and
-    /// nobody else has changed it since.
-    #[inline]
-    fn changed_gap(&mut self, changed: Gap) -> bool {
-        let Some(at) = self.gaps.find(changed.place) else { return false };
-        let known = self.gaps.get_mut(at);
-        let is_own = *known == changed;
-        known.stamp += u64::from(is_own);
-        is_own
-    }
-
-    /// Step 1 of COMMIT.
-    #[inline]
-    fn claim(&mut self) -> Result<(), Abort> {
-        for at in 0..self.writes.len() {
-            if self.writes.note(at).had_value {
-                continue;
-            }
-            let word = &self.writes.record(at).header().0;
-            let claim = |now: u64| (now & RETIRED == 0).then_some(now + CLAIM);
-            // Relaxed: the request orders it before the decision.
-            if word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim).is_err() {
-                return Err(Abort::WriteConflict);
-            }
-            self.writes.note_mut(at).is_claimed = true;
-        }
-        Ok(())
-    }
-
-    /// Takes back the claims of an attempt that does not commit.
-    #[inline]
-    fn give_up_claims(&mut self) {
-        for at in 0..self.writes.len() {
-            if core::mem::take(&mut self.writes.note_mut(at).is_claimed) {
-                self.writes.record(at).header().0.fetch_sub(CLAIM, Ordering::Relaxed); // Relaxed: as in `claim`.
-            }
-        }
-    }
-
-    /// Lists what the attempt has seen, and what it writes if it commits. An attempt that rolls back counts as having
-    /// read what it was to write.
-    #[inline]
-    fn make_request(&mut self, end: End) {
-        let request = &mut self.request;
-        request.clear();
-        for touched in self.touched.iter().skip(self.kept) {
-            if touched.is_read || end == End::Rollback {
-                request.read(value_key(touched.id), touched.seen);
-            } else if !is_planted(&plants::REORDER_WRITES_BLINDLY) {
-                request.read(presence_key(touched.id), touched.seen);
-            }
-        }
-        self.gaps.iter().for_each(|gap| request.read_gaps(*gap));
-        if end == End::Commit {
-            for at in 0..self.writes.len() {
-                let has_value = self.writes.value(at).is_some();
-                let changes_presence = has_value != self.writes.note(at).had_value;
-                request.write(self.writes.record(at).id(), has_value, changes_presence);
-            }
-            self.entered.iter().for_each(|gap| request.enter_gaps(*gap));
-        }
-    }
-
-    /// Step 3 of COMMIT.
-    #[inline]
-    fn await_writes_before(&self) {
-        for (at, write) in self.request.writes.iter().enumerate() {
-            let word = &self.writes.record(at).header().0;
-            // Acquire: pairs with the Release of the install.
-            let is_in_place = || word.load(Ordering::Acquire) >> NUMBER >= write.after;
-            waiter::wait_until(None, is_in_place);
-        }
     }
 }

@@ -1,15 +1,15 @@
 //! The storage: queues in which reads wait until a batch of them is served.
 //!
 //! A batch is closed when it is full, when the worker of one of its reads has nothing else to do, or when one of them
-//! has waited long enough. Where writes come before reads, it is served once the writes of all commits that were decided
-//! by then are in place, so that its reads see the newest state. Each session then copies its value itself: a worker of
-//! the storage would have to hand it over from core to core.
+//! has waited long enough. Where writes come before reads, it is served once the writes of all commits that were
+//! decided by then are in place, so that its reads see the newest state. Each session then copies its value itself: a
+//! worker of the storage would have to hand it over from core to core.
 
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Latch, Padded, clock, waiter};
 
+use super::settings::{Batching, Settings};
 use super::validator::Validator;
-use super::{Batching, Settings};
 
 /// The queues, each for a part of all records.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl ReadQueues {
         // As for requests to the validator.
         let (mut is_late, mut looks) = (false, 0);
         loop {
-            waiter::wait_until((!is_late).then_some(deadline_ns), || {
+            waiter::gather_until((!is_late).then_some(deadline_ns), || {
                 looks += 1;
                 let at_once = is_late || looks > 1 && waiter::is_idle();
                 queue.is_served(place, validator)
@@ -98,7 +98,7 @@ impl ReadQueue {
     /// Closes the open batch, unless another session does.
     fn close(&self, served_at: u64) {
         if let Some(_guard) = self.closing.try_lock() {
-            let arrivals = self.arrivals.load(Ordering::Relaxed); // Relaxed: this session's own read is among them.
+            let arrivals = self.arrivals.load(Ordering::Relaxed); // Relaxed: the read of who calls is among them.
             self.served_at.store(served_at, Ordering::Relaxed); // Relaxed: the Release orders it.
             self.closed.store(arrivals, Ordering::Release); // Release: pairs with the Acquire in `is_open`.
         }

@@ -4,8 +4,8 @@
 //!    requests has nothing else to do, or when one of them has waited long enough.
 //! 2. *Ordering*, of several batches at a time: requests that have seen an old state are aborted, and of the others
 //!    victims, until the rest has a serial order.
-//! 3. *Validation*, of one batch at a time: each request, in this order, is compared with what was decided since step 2,
-//!    gets a number, and its writes enter the cache.
+//! 3. *Validation*, of one batch at a time: each request, in this order, is compared with what was decided since
+//!    step 2, gets a number, and its writes enter the cache.
 //!
 //! No stage has a thread: the session that finds a batch due does steps 2 and 3 for all its requests, while their
 //! sessions wait.
@@ -26,8 +26,9 @@ use sync::{Latched, Padded, clock, waiter};
 use super::committed::Committed;
 use super::gap_stamps::GapStamps;
 use super::installs::Installs;
+use super::plants;
 use super::request::Request;
-use super::{Batching, Method, Score, Settings, plants};
+use super::settings::{Batching, Method, Score, Settings};
 
 /// The minimum number of commits that may be decided after the first one that is not in place.
 const IN_FLIGHT: usize = 1 << 12;
@@ -190,10 +191,11 @@ impl Validator {
         // On a plain thread the first look comes at once: others may be about to send their requests, too.
         let (mut is_late, mut looks) = (false, 0);
         loop {
-            waiter::wait_until((!is_late).then_some(deadline_ns), || {
+            waiter::gather_until((!is_late).then_some(deadline_ns), || {
                 looks += 1;
                 // Acquire, here and below: pairs with the Release in `tell`.
-                outcome.load(Ordering::Acquire) != UNDECIDED || self.is_due(is_late || looks > 1 && waiter::is_idle())
+                outcome.load(Ordering::Acquire) != UNDECIDED
+                    || self.is_due(is_late || looks > 1 && waiter::is_idle())
             });
             match outcome.load(Ordering::Acquire) {
                 UNDECIDED => self.decide_batch(),
@@ -262,7 +264,6 @@ impl Batch<'_> {
         desk.outcomes.resize(desk.slots.len(), UNDECIDED);
     }
 
-    // ANCHOR: order
     /// Steps 2 and 3.
     fn decide(&mut self) {
         let Self { validator, .. } = *self;
@@ -278,12 +279,12 @@ impl Batch<'_> {
             looked_at == Some(committed.last()) || is_planted(&plants::REORDER_TRUSTS_THE_FIRST_LOOK);
         for &at in &*order {
             let request = &mut requests[at];
-            let checked =
-                if is_as_looked_at { Ok(()) } else { committed.check(request, &validator.gaps) };
+            let checked = if is_as_looked_at { Ok(()) } else { committed.check(request, &validator.gaps) };
             outcomes[at] = word_of(checked.and_then(|()| validator.commit(committed, request)));
         }
     }
 
+    // ANCHOR: order
     /// Step 2. Returns the number of the last commit that the requests were compared with.
     fn put_in_order(&mut self) -> u64 {
         let Self { validator, desk } = self;

@@ -229,11 +229,20 @@ pub(crate) fn database_with<S: Scheme>(
 /// Runs a workload under a scheme, plan by plan, and checks it after each. Returns the results of the runs, by plan
 /// and by type.
 pub(crate) fn run<W: Workload>(scheme: &str, given: Given) -> Vec<Vec<TypeTally>> {
-    let runs = Run::<W>(given, PhantomData);
+    run_share::<W>(scheme, given, 1)
+}
+
+/// Runs one of so many requests, of a workload whose requests are long.
+pub(crate) fn run_share<W: Workload>(scheme: &str, given: Given, one_in: u64) -> Vec<Vec<TypeTally>> {
+    let runs = Run::<W> { given, one_in, workload: PhantomData };
     catalogue::with(scheme, runs).expect("a scheme of the catalogue")
 }
 
-struct Run<W>(Given, PhantomData<W>);
+struct Run<W> {
+    given: Given,
+    one_in: u64,
+    workload: PhantomData<W>,
+}
 
 impl<W: Workload> Visit for Run<W> {
     type Out = Vec<Vec<TypeTally>>;
@@ -244,7 +253,8 @@ impl<W: Workload> Visit for Run<W> {
                 && S::Driver::refuses(&job(plan, plan.workers * plan.clients)).is_none()
         };
         let admitted = PLANS.iter().filter(is_admitted);
-        admitted.map(|plan| run_plan::<S, W>(plan, self.0)).collect()
+        let share = admitted.map(|plan| Plan { requests: plan.requests.div_ceil(self.one_in), ..*plan });
+        share.map(|plan| run_plan::<S, W>(&plan, self.given)).collect()
     }
 }
 

@@ -1,0 +1,137 @@
+//! The settings of the scheme.
+
+use engine::setting::Range;
+use engine::{settings, words};
+
+words! {
+    /// How a stage treats its requests.
+    pub enum Batching {
+        /// One by one, as they come.
+        Direct = "direct",
+        /// In batches, in the order of arrival.
+        Batch = "batch",
+        /// In batches, each of which is put in order.
+        Reorder = "reorder",
+    }
+}
+
+words! {
+    /// How the victims of a batch are chosen.
+    pub enum Method {
+        /// Greedy by strongly connected components.
+        Components = "components",
+        /// Greedy by sorting.
+        Sorted = "sorted",
+        /// Reductions that keep a best set, and the policy where none applies.
+        Reduced = "reduced",
+        /// The fewest victims.
+        Exact = "exact",
+    }
+}
+
+words! {
+    /// Which transaction of a cycle is the victim.
+    pub enum Score {
+        /// The one with the most edges in the graph.
+        Sum = "sum",
+        /// The one with the most edges of one direction.
+        Max = "max",
+        /// The one with the greatest product of incoming and outgoing edges.
+        Product = "product",
+    }
+}
+
+settings! {
+    /// The settings of the scheme.
+    pub struct Settings of "reorder" {
+        /// Whether reads go to the storage `direct`ly, wait until there is a `batch` of them, or wait until the writes
+        /// of all decided commits are in place, too (`reorder`).
+        storage: Batching {
+            default: "reorder",
+            stresses: "stale reads, and what a read costs",
+        },
+        /// Whether the validator decides requests `direct`ly, in a `batch` as they come, or in a batch that it puts in
+        /// an order in which most of them commit (`reorder`).
+        validator: Batching {
+            default: "reorder",
+            stresses: "aborts, latency, and what a decision costs",
+        },
+        /// The size of a full batch of reads.
+        storage_batch: usize {
+            default: "40",
+            range: Range::Int(1, 10_000),
+            unit: "reads",
+            stresses: "the latency of reads, and their freshness",
+        },
+        /// The queues of the storage, each for a part of the records.
+        storage_queues: usize {
+            default: "2",
+            range: Range::Int(1, 256),
+            unit: "queues",
+            stresses: "contention for the queues, and how long a batch takes to fill",
+        },
+        /// The size of a full batch of requests to commit.
+        validator_batch: usize {
+            default: "40",
+            range: Range::Int(1, 1_000),
+            unit: "transactions",
+            stresses: "the freedom of the order, and latency",
+        },
+        /// The batches of requests to commit that are decided at a time.
+        orderers: usize {
+            default: "4",
+            range: Range::Int(1, 256),
+            unit: "batches",
+            stresses: "the parallelism of the validator, and conflicts between batches",
+        },
+        /// How long a read or a request to commit waits for its batch to fill, at most, while its worker has other
+        /// things to do.
+        wait_us: u64 {
+            default: "1000",
+            range: Range::Int(0, 1_000_000),
+            unit: "us",
+            stresses: "latency, and the size of batches",
+        },
+        /// The transactions that are open at a time, at most.
+        live: usize {
+            default: "300",
+            range: Range::Int(1, 60_000),
+            unit: "transactions",
+            stresses: "the size of batches, and conflicts",
+        },
+        /// How the victims of a batch are chosen: greedy by `components`, greedy and fast by sorting (`sorted`), by
+        /// reductions that keep a best set (`reduced`), or as few as possible (`exact`, for batches of up to 64).
+        method: Method {
+            default: "reduced",
+            stresses: "victims, and what a decision costs",
+        },
+        /// The victims between two sorts of the method `sorted`.
+        multi_factor: u32 {
+            default: "2",
+            range: Range::Int(1, 1_000),
+            unit: "transactions",
+            stresses: "victims, and what a decision costs",
+        },
+        /// Which transaction is the victim, by its edges in the graph of the batch: the one with the greatest `sum`,
+        /// the greatest number of one direction (`max`), or the greatest `product`.
+        policy: Score {
+            default: "product",
+            stresses: "victims",
+        },
+        /// How much earlier aborts protect a transaction from being a victim: its score is divided by its number of
+        /// attempts to the power of this.
+        retry_exponent: f64 {
+            default: "0",
+            range: Range::Real(0.0, 16.0),
+            stresses: "the tail of latencies, and victims",
+        },
+        /// Committed writes that the validator remembers; more of them let attempts commit that last while others write
+        /// much, fewer take less memory.
+        history: usize {
+            default: "16384",
+            range: Range::Int(1, 1 << 24),
+            unit: "records",
+            stresses: "aborts of long attempts, and the cache that the history takes",
+        },
+    }
+}

@@ -330,15 +330,25 @@ impl Scheme for Reorder {
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
         let word = &record.header().0;
-        let is_claimed = word.load(Ordering::Relaxed) & CLAIMS != 0; // Relaxed: checked by the exchange.
-        if is_claimed && !is_planted(&plants::REORDER_RETIRES_CLAIMED) {
+        let now = word.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        if now & RETIRED != 0 {
+            return Retire::Done;
+        }
+        let is_claimed = now & CLAIMS != 0 && !is_planted(&plants::REORDER_RETIRES_CLAIMED);
+        if is_claimed || now & INSTALLING != 0 {
             return Retire::Later;
         }
-        let retired = LOCK.retire(word, NO_VALUE);
-        if retired == Retire::Done {
-            self.validator.gaps.force(record.id());
+        if now & NO_VALUE == 0 {
+            return Retire::Alive;
         }
-        retired
+        // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
+        // Relaxed on failure: nothing is read.
+        let marked = word.compare_exchange(now, now | RETIRED, Ordering::AcqRel, Ordering::Relaxed);
+        if marked.is_err() {
+            return Retire::Later;
+        }
+        self.validator.gaps.force(record.id());
+        Retire::Done
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {

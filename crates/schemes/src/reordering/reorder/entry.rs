@@ -47,6 +47,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::REORDER_KEEPS_OLD_READS),
         Planted::new(&plants::REORDER_WRITES_BLINDLY),
         Planted::new(&plants::REORDER_SKIPS_GAPS),
+        Planted::new(&plants::REORDER_STAMPS_LATE),
         Planted::new(&plants::REORDER_TRUSTS_MISSES),
         Planted::new(&plants::REORDER_RETIRES_CLAIMED),
         Planted::new(&parts::plants::COPIES_ONCE),

@@ -249,7 +249,10 @@ impl Scheme for Reorder {
     #[inline]
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
         self.note_gap(txn, leaf.id());
-        Ok(())
+        // A key that entered after the leaf was read, and before the stamp was, has a stamp that counts as seen. The
+        // Acquire of the stamp orders the look at the leaf after it.
+        let is_as_read = leaf.gap_version() == leaf.seen() || is_planted(&plants::REORDER_STAMPS_LATE);
+        if is_as_read { Ok(()) } else { Err(Abort::Phantom) }
     }
 
     #[inline]

@@ -17,6 +17,8 @@ sync::plants! {
         "does not tell the validator that a blind write has found a value";
     REORDER_SKIPS_GAPS: "reorder_skips_gaps",
         "commits without a look at the gaps that were read";
+    REORDER_STAMPS_LATE: "reorder_stamps_late",
+        "reads the stamp of a gap after the leaf, and does not look at the leaf again";
     REORDER_TRUSTS_MISSES: "reorder_trusts_misses",
         "believes that a key is missing although the record that said so has left the index";
     REORDER_RETIRES_CLAIMED: "reorder_retires_claimed",

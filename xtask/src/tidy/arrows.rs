@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("trials", "stdx sync storage engine workloads checker proof sim"),
     ("stepped_instances", "engine schemes trials"),
     ("instances", "engine schemes runs trials stepped_instances"),
-    ("lab", "stdx stats plot results sync engine workloads checker durability sim runs trials"),
+    ("lab", "stdx stats plot orders results sync engine workloads checker durability sim runs trials"),
     ("cli", "stdx results sync engine workloads checker durability sim runs trials instances lab"),
     ("contend_derive", ""),
     ("contend", "stdx sync storage engine schemes durability contend_derive"),

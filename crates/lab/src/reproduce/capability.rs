@@ -42,7 +42,11 @@ const CAPABILITIES: &[Capability] = &[
     wanted("hardware_threads", "the simulator of hardware threads", ToldBy::Nothing),
     wanted("caches", "the simulator of caches", ToldBy::Nothing),
     wanted("tpce", "TPC-E with its analytic transaction", ToldBy::Workload("tpce")),
-    wanted("reordering", "reordering of batches", ToldBy::Nothing),
+    wanted(
+        "thread_aware_reordering",
+        "reordering for the threads of an engine without a central validator",
+        ToldBy::Nothing,
+    ),
     wanted("replication", "replication", ToldBy::Nothing),
     wanted("phase_switching", "a scheme that switches phases", ToldBy::Scheme("star")),
     wanted("page_snapshots", "snapshots of pages on a device", ToldBy::Nothing),

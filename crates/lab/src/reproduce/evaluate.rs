@@ -6,6 +6,7 @@ use stats::{Comparison, Interval, Paired, Spread, Verdict, paired};
 use stdx::{Rng, Zipf};
 
 use super::relation::bounds;
+use super::victims::Sides;
 use super::{Metric, Pair, Relation, RelationRule, SchemeCell, TrendDirection};
 use crate::speed::{self, Speed};
 use crate::sweep::{CONFIDENCE, MARGIN, PointSummary, Summary, Sweep};
@@ -46,7 +47,7 @@ impl RelationOutcome {
 
     /// Returns whether an interval lies within a range, outside it, or neither. An interval with too little confidence
     /// decides nothing.
-    fn of_range(interval: &Interval, low: Option<f64>, high: Option<f64>) -> Self {
+    pub(super) fn of_range(interval: &Interval, low: Option<f64>, high: Option<f64>) -> Self {
         let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
         if interval.confidence < CONFIDENCE - 1e-12 {
             Self::Undecided
@@ -97,16 +98,24 @@ impl Relation {
             RelationRule::Crossing { first, then, axis, low, high } => {
                 table.crossings(first, then, axis, (*low, *high))
             }
-            RelationRule::HottestShare { .. } => self.compute(sweep.recipe.seed),
+            RelationRule::HottestShare { .. } | RelationRule::Victims { .. } => {
+                self.compute(sweep.recipe.seed)
+            }
         }
     }
 
     /// Decides a relation that needs no runs; returns nothing for other relations. `seed` is the seed of the keys that
     /// are drawn.
     pub fn compute(&self, seed: u64) -> Vec<RelationInstance> {
-        let RelationRule::HottestShare { records, theta, ranks, draws, published, tolerance } = &self.rule
-        else {
-            return Vec::new();
+        let (records, theta, ranks, draws, published, tolerance) = match &self.rule {
+            RelationRule::HottestShare { records, theta, ranks, draws, published, tolerance } => {
+                (records, theta, ranks, draws, published, tolerance)
+            }
+            RelationRule::Victims { batch, theta, figure, of, to, low, high } => {
+                let sides = Sides { batch: *batch, theta: *theta, figure: *figure, methods: [of, to] };
+                return vec![sides.compare(seed, bounds(*low, *high))];
+            }
+            _ => return Vec::new(),
         };
         let zipf = Zipf::new(*records, *theta);
         let interval = match draws {

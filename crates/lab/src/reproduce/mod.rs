@@ -14,11 +14,12 @@ mod finding;
 mod relation;
 mod told;
 mod verdict;
+mod victims;
 
 pub use capability::Capability;
 pub use evaluate::{RelationInstance, RelationOutcome};
 pub use experiment::{Clause, Experiment, Need, Source, Status, Trust, all, find, recipe};
 pub use finding::{Finding, keep};
-pub use relation::{Metric, Pair, Relation, RelationRule, SchemeCell, TrendDirection};
+pub use relation::{Metric, Pair, Relation, RelationRule, SchemeCell, TrendDirection, VictimFigure};
 pub use told::{entry, finding, json, list};
 pub use verdict::{ClaimVerdict, Standing};

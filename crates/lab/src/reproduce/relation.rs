@@ -103,6 +103,34 @@ pub enum RelationRule {
         /// The greatest distance of the share from the published one, as a share of the published one.
         tolerance: f64,
     },
+    /// Two methods choose the victims of the same batches of transactions, and the ratio of their figures lies within
+    /// a range. The batches are drawn here, as those of the workload `micro` with its standard settings.
+    Victims {
+        /// The transactions of a batch.
+        batch: usize,
+        /// The exponent of Zipf's distribution.
+        theta: f64,
+        /// The compared figure.
+        figure: VictimFigure,
+        /// The numerator: `components`, `sorted`, `reduced` or `exact`.
+        of: String,
+        /// The denominator.
+        to: String,
+        /// The least permitted value.
+        low: Option<f64>,
+        /// The greatest permitted value.
+        high: Option<f64>,
+    },
+}
+
+/// A figure of the choice of victims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VictimFigure {
+    /// The number of victims.
+    Number,
+    /// The processor time of the choice.
+    Time,
 }
 
 /// The two cells of a ratio.
@@ -207,6 +235,7 @@ impl RelationRule {
             Self::Trend { .. } => "trend",
             Self::Crossing { .. } => "crossing",
             Self::HottestShare { .. } => "hottest_share",
+            Self::Victims { .. } => "victims",
         }
     }
 
@@ -231,6 +260,10 @@ impl RelationRule {
             }
             Self::HottestShare { published, tolerance, .. } => {
                 format!("{published} within {}", crate::text::percent(*tolerance))
+            }
+            Self::Victims { low, high, .. } => {
+                let (low, high) = bounds(*low, *high);
+                range(low, high)
             }
         }
     }

@@ -1,17 +1,16 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Toggle, Variant};
+use engine::entry::{Entry, Given, Planted, Toggle, Variant};
 
 use super::{Reorder, plants};
+
+/// No stage waits, for others to come or for writes to be in place.
+const AT_ONCE: Given = &[("reorder.storage", "direct"), ("reorder.validator", "direct")];
 
 /// The entry.
 pub const ENTRY: Entry = Entry {
     variants: &[
-        Variant {
-            name: "base",
-            says: "no stage gathers batches",
-            given: &[("reorder.storage", "direct"), ("reorder.validator", "direct")],
-        },
+        Variant { name: "base", says: "no stage gathers batches", given: AT_ONCE },
         Variant {
             name: "batching_only",
             says: "the stages gather batches and do not change their order",
@@ -42,10 +41,10 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::REORDER_MISSES_AN_EDGE),
         Planted::new(&plants::REORDER_TRUSTS_THE_FIRST_LOOK),
         Planted::new(&plants::REORDER_FORGETS_EARLY).under(&[("reorder.history", "1")]),
-        Planted::new(&plants::REORDER_BEGINS_AT_THE_LAST),
-        Planted::new(&plants::REORDER_INSTALLS_AS_THEY_COME),
+        Planted::new(&plants::REORDER_BEGINS_AT_THE_LAST).under(AT_ONCE),
+        Planted::new(&plants::REORDER_INSTALLS_AS_THEY_COME).under(AT_ONCE),
         Planted::new(&plants::REORDER_KEEPS_OLD_READS),
-        Planted::new(&plants::REORDER_WRITES_BLINDLY),
+        Planted::new(&plants::REORDER_WRITES_BLINDLY).under(AT_ONCE),
         Planted::new(&plants::REORDER_SKIPS_GAPS),
         Planted::new(&plants::REORDER_STAMPS_LATE),
         Planted::new(&plants::REORDER_TRUSTS_MISSES),

@@ -193,7 +193,7 @@ impl Validator {
         loop {
             waiter::gather_until((!is_late).then_some(deadline_ns), || {
                 looks += 1;
-                // Acquire, here and below: pairs with the Release in `tell`.
+                // Acquire, here and below: pairs with the Release of the batch that is dropped.
                 outcome.load(Ordering::Acquire) != UNDECIDED
                     || self.is_due(is_late || looks > 1 && waiter::is_idle())
             });

@@ -2,9 +2,10 @@
 //! tests of each scheme say [`conformance!`], which holds the scheme to its promises under its standard settings and
 //! under each variant of its entry.
 
+use engine::driver::TypeTally;
 use engine::entry::{Entry, Given};
 use engine::setting::{Settings, Values};
-use engine::{Facts, Info, Isolation, Scheme, levers};
+use engine::{Facts, Info, Isolation, Scheme, Workload, levers};
 use proof::script::{self, Fact, SCRIPTS, Script};
 
 use super::common::bank::{self, Bank};
@@ -14,11 +15,13 @@ use super::common::movers::{self, Movers};
 use super::common::quota::Quota;
 use super::common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use super::common::twins::Twins;
-use super::common::{UNSPLIT, run, run_share, values};
+use super::common::{UNSPLIT, run_share, values};
 use crate::catalogue::{self, Visit};
 
 /// One of so many requests is enough of rows that move: a request moves and looks at dozens of rows.
 const MOVERS: u64 = 3;
+/// One of so many requests is enough under settings that are not the standard ones, which most variants share much with.
+const NOT_STANDARD: u64 = 2;
 
 /// A scheme under settings.
 #[derive(Clone, Copy)]
@@ -130,6 +133,17 @@ impl Subject {
         Self { scheme: entry.info.name, given }
     }
 
+    /// Runs a workload, plan by plan, and checks it after each. Returns the results of the runs, by plan and by type.
+    fn run<W: Workload>(self) -> Vec<Vec<TypeTally>> {
+        self.run_share::<W>(1)
+    }
+
+    /// Runs one of so many requests.
+    fn run_share<W: Workload>(self, one_in: u64) -> Vec<Vec<TypeTally>> {
+        let of_variants = if self.given.is_empty() { 1 } else { NOT_STANDARD };
+        run_share::<W>(self.scheme, self.given, one_in * of_variants)
+    }
+
     fn entry(self) -> &'static Entry {
         catalogue::entry(self.scheme).expect("a scheme of the catalogue")
     }
@@ -144,27 +158,27 @@ impl Subject {
 }
 
 pub(crate) fn counts_every_increment_once(subject: Subject) {
-    run::<Counters>(subject.scheme, subject.given);
+    subject.run::<Counters>();
     // Schemes with partitions learn the homes that the input did not name; to other schemes the two are
     // the same.
-    run::<Counters<false>>(subject.scheme, subject.given);
+    subject.run::<Counters<false>>();
 }
 
 pub(crate) fn conserves_money_in_every_audit(subject: Subject) {
-    for types in run::<Bank>(subject.scheme, subject.given) {
+    for types in subject.run::<Bank>() {
         assert_eq!(types[bank::AUDIT].user_aborts, 0, "no audit that lacked money was believed");
     }
 }
 
 pub(crate) fn sees_the_same_keys_in_twins(subject: Subject) {
-    for types in run::<Twins>(subject.scheme, subject.given) {
+    for types in subject.run::<Twins>() {
         let believed: u64 = types.iter().map(|tally| tally.user_aborts).sum();
         assert_eq!(believed, 0, "nobody who saw twins differ was believed");
     }
 }
 
 pub(crate) fn sees_moving_rows_once(subject: Subject) {
-    for types in run_share::<Movers>(subject.scheme, subject.given, MOVERS) {
+    for types in subject.run_share::<Movers>(MOVERS) {
         let believed = types[movers::CHANGE].user_aborts + types[movers::LOOK].user_aborts;
         assert_eq!(believed, 0, "nobody who saw a row twice, or not at all, was believed");
         assert_eq!(types[movers::UNDONE].commits, 0, "what rolls back does not commit");
@@ -172,12 +186,12 @@ pub(crate) fn sees_moving_rows_once(subject: Subject) {
 }
 
 pub(crate) fn lets_one_insert_win(subject: Subject) {
-    run::<Claims>(subject.scheme, subject.given);
+    subject.run::<Claims>();
 }
 
 pub(crate) fn keeps_quotas_if_serializable(subject: Subject) {
     if subject.isolation() != Isolation::Snapshot {
-        run::<Quota>(subject.scheme, subject.given);
+        subject.run::<Quota>();
     }
 }
 

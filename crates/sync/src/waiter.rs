@@ -140,7 +140,7 @@ mod tests {
         let (turns, idle_at) = (Cell::new(0), Cell::new(None));
         let mut crew = fiber::Crew::new();
         crew.spawn(fiber::STACK_BYTES, || {
-            wait_until(None, || is_idle());
+            wait_until(None, is_idle);
             idle_at.set(Some(turns.get()));
         });
         for _ in 0..2 {

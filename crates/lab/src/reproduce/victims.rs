@@ -58,7 +58,7 @@ impl Sides<'_> {
         };
         let pairs: Vec<(f64, f64)> = (0..PAIRS).map(pair).collect();
         let compared = paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok();
-        let interval = compared.as_ref().map(|compared| compared.interval.clone());
+        let interval = compared.as_ref().map(|compared| compared.interval);
         let outcome = interval.as_ref().map(|interval| RelationOutcome::of_range(interval, low, high));
         RelationInstance {
             at: vec![

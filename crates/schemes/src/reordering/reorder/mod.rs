@@ -315,7 +315,7 @@ impl Scheme for Reorder {
             let own = if txn.writes.note(at).is_claimed { CLAIM } else { 0 };
             // Release: pairs with the Acquire in `LockBits::copy_stable` and of those who wait for the number. Claims
             // come and go meanwhile. Relaxed at first: checked by the exchange. 4
-            let installed = |now: u64| Some(txn.number << NUMBER | status | (now & CLAIMS) - own);
+            let installed = |now: u64| Some((txn.number << NUMBER) | status | ((now & CLAIMS) - own));
             _ = word_of(record).fetch_update(Ordering::Release, Ordering::Relaxed, installed);
         }
         if !txn.writes.is_empty() {

@@ -49,7 +49,9 @@ fn whoever_finishes_last_makes_all_of_them_complete() {
         });
         shared.install(3);
         shared.look();
-        others.map(|other| other.join().unwrap());
+        for other in others {
+            other.join().unwrap();
+        }
         assert_eq!(shared.installs.complete(), 3);
         shared.look();
     });

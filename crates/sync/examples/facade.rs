@@ -148,7 +148,7 @@ mod by_hand {
 
     #[inline]
     fn wait_until(deadline_ns: Option<u64>, mut ready: impl FnMut() -> bool) -> bool {
-        ready() || wait(deadline_ns, Some(&mut ready))
+        ready() || wait(deadline_ns, &mut ready)
     }
 
     /// The condition of a wait: true when the event that the caller waits for has happened.
@@ -157,15 +157,17 @@ mod by_hand {
     /// A function pointer, as if the function were in another crate, as the real one is: the compiler may not
     /// tailor it to its callers.
     #[used]
-    static WAIT: fn(Option<u64>, Option<Look<'_>>) -> bool = wait;
+    static WAIT: fn(Option<u64>, Look<'_>) -> bool = wait;
 
     /// Out of line and with the arguments of the real function, so that the two builds differ only in the
     /// function that they call.
     #[cold]
     #[inline(never)]
-    fn wait(deadline_ns: Option<u64>, ready: Option<Look<'_>>) -> bool {
-        let Some(ready) = ready else { return deadline_ns.is_none() };
+    fn wait(deadline_ns: Option<u64>, ready: Look<'_>) -> bool {
         while !ready() {
+            if deadline_ns.is_some() {
+                return false;
+            }
             core::hint::spin_loop();
         }
         true

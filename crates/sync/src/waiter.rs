@@ -16,14 +16,14 @@ use crate::{backend, clock, fiber};
 /// returned at once.
 #[inline]
 pub fn wait_until(deadline_ns: Option<u64>, mut ready: impl FnMut() -> bool) -> bool {
-    ready() || wait(deadline_ns, Some(&mut ready), true)
+    ready() || wait(deadline_ns, &mut ready)
 }
 
 /// Like [`wait_until`], for a wait that the waiting attempts end by themselves, such as that for a batch to fill: a
 /// fiber does not count among those that [wait for others](waiting).
 #[inline]
 pub fn gather_until(deadline_ns: Option<u64>, mut ready: impl FnMut() -> bool) -> bool {
-    ready() || wait(deadline_ns, Some(&mut ready), false)
+    ready() || pass(deadline_ns, Some(&mut ready), false)
 }
 
 /// Waits until none of `bits` is set in a word, for example its lock bit. The end of the wait is only a hint:
@@ -36,7 +36,7 @@ pub fn wait_clear(word: &AtomicU64, bits: u64) {
 
 /// Waits for `ns` nanoseconds at least.
 pub fn pause_ns(ns: u64) {
-    wait(Some(clock::now_ns().saturating_add(ns)), None, false);
+    pass(Some(clock::now_ns().saturating_add(ns)), None, false);
 }
 
 /// Works for `ns` nanoseconds at least: no other attempt of this worker runs meanwhile.
@@ -85,10 +85,16 @@ pub fn thread_idle_ns() -> u64 {
     backend::slept_ns()
 }
 
+/// The slow path of [`wait_until`], out of line with few arguments.
+#[cold]
+fn wait(deadline_ns: Option<u64>, ready: &mut dyn FnMut() -> bool) -> bool {
+    pass(deadline_ns, Some(ready), true)
+}
+
 /// The slow path. Without a condition it waits for the deadline alone. `for_others` tells whether the wait is
 /// [counted](waiting).
 #[cold]
-fn wait(deadline_ns: Option<u64>, mut ready: Option<&mut dyn FnMut() -> bool>, for_others: bool) -> bool {
+fn pass(deadline_ns: Option<u64>, mut ready: Option<&mut dyn FnMut() -> bool>, for_others: bool) -> bool {
     if in_fiber() {
         return fiber::wait(deadline_ns, ready, for_others);
     }

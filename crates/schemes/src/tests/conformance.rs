@@ -20,7 +20,7 @@ use crate::catalogue::{self, Visit};
 
 /// One of so many requests is enough of rows that move: a request moves and looks at dozens of rows.
 const MOVERS: u64 = 3;
-/// One of so many requests is enough under settings that are not the standard ones, which most variants share much with.
+/// One of so many requests is enough under settings that are not the standard ones: variants share much with these.
 const NOT_STANDARD: u64 = 2;
 
 /// A scheme under settings.

@@ -5,7 +5,7 @@
 //! needs to be compared with later ones only.
 
 use sync::Padded;
-use sync::atomic::{AtomicU64, Ordering};
+use sync::atomic::{AtomicU64, Ordering, fence};
 
 /// The commits whose writes are in place.
 #[derive(Debug)]
@@ -39,11 +39,12 @@ impl Installs {
     /// The writes of a commit are in place.
     #[inline]
     pub fn finish(&self, number: u64) {
-        // SeqCst, here and in the loop: of two neighbours that finish at a time, one sees the other's number.
-        // It also is a Release, of the values that the commit has installed.
-        self.at(number).store(number, Ordering::SeqCst);
+        // Release: pairs with the Acquire in the loop, of the values that the commit has installed.
+        self.at(number).store(number, Ordering::Release);
+        // SeqCst fence: pairs with itself. Of two that finish at a time, one sees the number of the other.
+        fence(Ordering::SeqCst);
         let mut next = self.complete() + 1;
-        while self.at(next).load(Ordering::SeqCst) == next {
+        while self.at(next).load(Ordering::Acquire) == next {
             // AcqRel: pairs with the Acquire in `complete`: the values of all commits up to here come before. Another
             // commit may have been faster.
             _ = self.complete.compare_exchange(next - 1, next, Ordering::AcqRel, Ordering::Acquire);

@@ -77,6 +77,8 @@ const CLAIM: u64 = 8;
 /// The number of the commit begins at this bit.
 const NUMBER: u32 = 19;
 const CLAIMS: u64 = (1 << NUMBER) - CLAIM;
+/// A record that is claimed does not leave the indexes, as if it were locked.
+const HELD: LockBits = LockBits { locked: INSTALLING | CLAIMS, retired: RETIRED };
 
 /// The state that all transactions share.
 #[derive(Debug)]
@@ -332,26 +334,12 @@ impl Scheme for Reorder {
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
-        let word = &record.header().0;
-        let now = word.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        if now & RETIRED != 0 {
-            return Retire::Done;
+        let bits = if is_planted(&plants::REORDER_RETIRES_CLAIMED) { LOCK } else { HELD };
+        let retired = bits.retire(&record.header().0, NO_VALUE);
+        if retired == Retire::Done {
+            self.validator.gaps.force(record.id());
         }
-        let is_claimed = now & CLAIMS != 0 && !is_planted(&plants::REORDER_RETIRES_CLAIMED);
-        if is_claimed || now & INSTALLING != 0 {
-            return Retire::Later;
-        }
-        if now & NO_VALUE == 0 {
-            return Retire::Alive;
-        }
-        // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
-        // Relaxed on failure: nothing is read.
-        let marked = word.compare_exchange(now, now | RETIRED, Ordering::AcqRel, Ordering::Relaxed);
-        if marked.is_err() {
-            return Retire::Later;
-        }
-        self.validator.gaps.force(record.id());
-        Retire::Done
+        retired
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {

@@ -1,9 +1,13 @@
 //! Levers on contention: settings of the engine that decide what conflicts, and when, whatever the scheme and the
-//! workload (timestamp splitting: Huang, Qian, Kohler, Liskov, Shrira, PVLDB 13(5), 2020).
+//! workload (timestamp splitting: Huang, Qian, Kohler, Liskov, Shrira, PVLDB 13(5), 2020; thread-aware reordering:
+//! Ding, Kot, Gehrke, PVLDB 12(2), 2018).
 
+use orders::LargeComponents;
 use storage::Layout;
 
-use crate::setting::{Range, Setting, Values};
+use crate::Scheme;
+use crate::driver::{Driver, REFUSES_REORDERING, Reorder};
+use crate::setting::{Range, Setting, SettingError, Values};
 
 /// The settings.
 pub const SETTINGS: &[Setting] = &[
@@ -16,6 +20,26 @@ pub const SETTINGS: &[Setting] = &[
               lock first, which must then be upgraded, as in systems without such a hint; schemes that lock nothing \
               by mode when a record is accessed are as they are",
         stresses: "upgrades of locks, of which two of one record keep each other from going on",
+    },
+    Setting {
+        name: "run.reorder",
+        default: "off",
+        range: Range::Choice(&["off", "keep", "cut"]),
+        unit: "",
+        doc: "thread-aware reordering: under `keep` and `cut` each worker gathers the requests of its clients in \
+              batches, and those that conflict, as far as their inputs tell, are executed by one worker, one after the \
+              other; `keep` never separates them, `cut` does where one worker would get much more than the others; it \
+              takes several clients a worker, and a scheme that leaves open which worker executes a transaction",
+        stresses: "conflicts between workers against queues in front of them",
+    },
+    Setting {
+        name: "run.reorder_batch",
+        default: "40",
+        range: Range::Int(1, 10_000),
+        unit: "requests",
+        doc: "the maximum number of requests in a batch of a worker; a batch is closed earlier if all clients of the \
+              worker wait; without effect under `run.reorder=off`",
+        stresses: "how many conflicts are known before the execution, against the time that requests wait for it",
     },
     Setting {
         name: "run.splitting",
@@ -32,6 +56,27 @@ pub const SETTINGS: &[Setting] = &[
 /// A layout of tables with what these settings say of it.
 pub fn lay_out(values: &Values, layout: Layout) -> Layout {
     Layout { is_unsplit: values.text("run.splitting") == "off", ..layout }
+}
+
+/// How requests are given to workers.
+pub fn reorder(values: &Values) -> Option<Reorder> {
+    let large = match values.text("run.reorder") {
+        "keep" => LargeComponents::Keep,
+        "cut" => LargeComponents::Cut,
+        _ => return None,
+    };
+    Some(Reorder { batch_max: values.int("run.reorder_batch") as usize, large })
+}
+
+/// Checks that a scheme can be run under these settings.
+///
+/// # Errors
+/// The scheme's [driver](crate::driver::Driver::REORDERS) does not reorder requests, and is to do so.
+pub fn admit<S: Scheme>(values: &Values) -> Result<(), SettingError> {
+    if reorder(values).is_some() && !S::Driver::REORDERS {
+        return Err(SettingError(format!("{}: {REFUSES_REORDERING}", S::INFO.name)));
+    }
+    Ok(())
 }
 
 /// Whether a setting of this name is one of these.

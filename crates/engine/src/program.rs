@@ -10,7 +10,7 @@ use core::fmt;
 
 use stdx::Rng;
 
-use crate::{Abort, Attempt, ClientId, Homes, Observer, Pace, Scheme, Sink, TxnType, Workload};
+use crate::{Abort, Attempt, ClientId, Footprint, Homes, Observer, Pace, Scheme, Sink, TxnType, Workload};
 
 /// A call of a stored procedure: the input, and the output once it was executed. Used for one request after the other.
 pub struct Call {
@@ -68,6 +68,9 @@ pub trait Program<S: Scheme, O: Observer, L: Sink>: Sync {
 
     /// The homes that the call's input touches: [`Workload::homes`].
     fn homes(&self, call: &Call) -> Homes;
+
+    /// Adds the rows that the call is known to touch: [`Workload::footprint`].
+    fn footprint(&self, call: &Call, footprint: &mut Footprint);
 
     /// Executes the stored procedure; the call keeps its output.
     ///
@@ -138,6 +141,10 @@ impl<S: Scheme, O: Observer, L: Sink, W: Workload> Program<S, O, L> for Procedur
 
     fn homes(&self, call: &Call) -> Homes {
         self.0.homes(input::<W>(values(call)))
+    }
+
+    fn footprint(&self, call: &Call, footprint: &mut Footprint) {
+        self.0.footprint(input::<W>(values(call)), footprint);
     }
 
     fn execute(

@@ -320,6 +320,7 @@ fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job
         is_regulated: values.text("run.admission") == "regulated",
         turn_after: values.int("run.turn_after") as u32,
         reads_first: levers::reads_first(values),
+        reorder: levers::reorder(values),
         pin: request.pin,
         sample_every: values.int("run.sample_every"),
         latencies: true,

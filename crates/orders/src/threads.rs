@@ -17,15 +17,18 @@ pub enum LargeComponents {
     Cut,
 }
 
-/// An assignment of the transactions of a batch to workers, with its memory.
+/// A division of a batch into pieces that conflict with each other as little as possible, and an assignment of the
+/// pieces to workers, with their memory.
 ///
 /// Two transactions conflict if one writes a key that the other reads or writes. Components are the connected
-/// components of this relation; the largest is placed first, on the worker with the fewest transactions.
+/// components of this relation. A piece is a component, or a part of one that is cut. The largest piece is placed
+/// first, on the worker with the fewest transactions. A caller who knows more of the workers [divides](Self::divide)
+/// the batch only.
 ///
-/// *Promised:* each transaction is given to one worker; a worker gets the transactions of a component one after the
-/// other, in the order that was given; with [`LargeComponents::Keep`] no transactions of different workers conflict;
-/// with [`LargeComponents::Cut`] no piece is larger than an even share, rounded up; the same batch gives the same
-/// lists.
+/// *Promised:* each transaction is in one piece, and is given to one worker; the transactions of a piece are in the
+/// order that was given, and a worker gets them one after the other; with [`LargeComponents::Keep`] no transactions of
+/// different pieces conflict; with [`LargeComponents::Cut`] no piece is larger than an even share, rounded up; the same
+/// batch gives the same pieces and lists.
 ///
 /// *Not promised:* equal lists, since a batch may be one component; the absence of conflicts with transactions of other
 /// batches; the absence of conflicts between workers after a cut. So workers need concurrency control all the same.
@@ -36,7 +39,9 @@ pub struct ThreadAware {
     parents: Vec<u32>,
     /// The transactions that are placed, by component: the component, and the place in the given order.
     placed: Vec<(u32, u32)>,
-    /// Pieces: the start and the end in `placed`.
+    /// The same transactions, piece by piece.
+    listed: Vec<u32>,
+    /// Pieces, the largest first: the start and the end in `listed`.
     pieces: Vec<(u32, u32)>,
     loads: Vec<usize>,
     /// The worker of each piece.
@@ -47,8 +52,9 @@ pub struct ThreadAware {
 }
 
 impl ThreadAware {
-    /// Assigns the transactions of `order` to workers. Positions in `order` are those of `transactions`, and occur at
-    /// most once; transactions that are missing, such as victims, are not assigned.
+    /// Divides the transactions of `order` into pieces for this many workers, and assigns the pieces to the workers.
+    /// Positions in `order` are those of `transactions`, and occur at most once; transactions that are missing, such as
+    /// victims, are not assigned.
     ///
     /// # Panics
     /// If `order` has a position that is not in the batch.
@@ -59,12 +65,26 @@ impl ThreadAware {
         workers: NonZero<usize>,
         large: LargeComponents,
     ) {
+        self.divide(transactions, order, workers, large);
+        self.place(workers.get());
+        self.write(workers.get());
+    }
+
+    /// Divides the transactions of `order` into [pieces](Self::pieces), as [`assign`](Self::assign) does.
+    ///
+    /// # Panics
+    /// If `order` has a position that is not in the batch.
+    pub fn divide<'a>(
+        &mut self,
+        transactions: impl IntoIterator<Item = KeySets<'a>>,
+        order: &[u32],
+        workers: NonZero<usize>,
+        large: LargeComponents,
+    ) {
         let len = self.uses.list(transactions);
         self.connect(len, order);
         let share = order.len().div_ceil(workers.get());
-        self.cut(if large == LargeComponents::Keep { order.len() } else { share });
-        self.place(workers.get());
-        self.write(order, workers.get());
+        self.cut(order, if large == LargeComponents::Keep { order.len() } else { share });
     }
 
     /// Joins the transactions of `order` that conflict, and sorts them by component.
@@ -94,8 +114,10 @@ impl ThreadAware {
     }
 
     /// Cuts components into pieces of at most `most` transactions, and sorts the pieces, the largest first.
-    fn cut(&mut self, most: usize) {
+    fn cut(&mut self, order: &[u32], most: usize) {
         self.pieces.clear();
+        self.listed.clear();
+        self.listed.extend(self.placed.iter().map(|(_, place)| order[*place as usize]));
         let mut start = 0;
         for component in self.placed.chunk_by(|one, other| one.0 == other.0) {
             for piece in component.chunks(most) {
@@ -105,6 +127,16 @@ impl ThreadAware {
             }
         }
         self.pieces.sort_unstable_by_key(|(start, end)| (Reverse(end - start), *start));
+    }
+
+    /// The pieces, the largest first: positions in the batch.
+    pub fn pieces(&self) -> impl ExactSizeIterator<Item = &[u32]> + Clone {
+        self.pieces.iter().map(|(start, end)| &self.listed[*start as usize..*end as usize])
+    }
+
+    /// The keys that a transaction of the batch writes and another one uses, each with one of these transactions.
+    pub fn conflicts(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.uses.of_each_key().filter_map(|mut uses| uses.next().map(|of| (of.key, of.at)))
     }
 
     /// Places each piece on the worker with the fewest transactions.
@@ -120,19 +152,18 @@ impl ThreadAware {
     }
 
     /// Writes the list of each worker.
-    fn write(&mut self, order: &[u32], workers: usize) {
+    fn write(&mut self, workers: usize) {
         self.ends.clear();
         self.lists.clear();
         for worker in 0..workers as u32 {
             for ((start, end), _) in self.pieces.iter().zip(&self.workers).filter(|(_, of)| **of == worker) {
-                let piece = &self.placed[*start as usize..*end as usize];
-                self.lists.extend(piece.iter().map(|(_, place)| order[*place as usize]));
+                self.lists.extend_from_slice(&self.listed[*start as usize..*end as usize]);
             }
             self.ends.push(self.lists.len());
         }
     }
 
-    /// The list of each worker, in the order of execution. Some may be empty.
+    /// The list of each worker that [`assign`](Self::assign) made, in the order of execution. Some may be empty.
     pub fn lists(&self) -> impl Iterator<Item = &[u32]> {
         let starts = core::iter::once(&0).chain(&self.ends);
         starts.zip(&self.ends).map(|(start, end)| &self.lists[*start..*end])
@@ -217,12 +248,22 @@ mod tests {
             let large = if rng.percent(50.0) { KEEP } else { CUT };
             let all = || sets.iter().map(|[reads, writes]| KeySets { reads, writes });
             threads.assign(all(), &order, workers, large);
+            let share = order.len().div_ceil(workers.get());
+            assert!(large == KEEP || threads.pieces().all(|piece| piece.len() <= share), "seed {seed}");
+            assert!(
+                threads.pieces().map(<[u32]>::len).is_sorted_by(|one, other| one >= other),
+                "seed {seed}"
+            );
+            for (key, at) in threads.conflicts() {
+                let uses = |at: &u32| sets[*at as usize].iter().flatten().any(|used| *used == key);
+                let users = (0..len as u32).filter(uses).count();
+                assert!(uses(&at) && users > 1 && sets.iter().any(|[_, written]| written.contains(&key)));
+            }
             let lists: Vec<&[u32]> = threads.lists().collect();
             assert_eq!(lists.len(), workers.get());
             let mut placed = lists.concat();
             placed.sort_unstable_by_key(|at| Reverse(*at));
             assert_eq!(placed, order, "seed {seed}");
-            let share = order.len().div_ceil(workers.get());
             for (worker, list) in lists.iter().enumerate() {
                 // The last piece went to the worker with the fewest transactions.
                 let is_even = list.len() <= 2 * share;

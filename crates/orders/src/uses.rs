@@ -8,7 +8,7 @@ use crate::graph::KeySets;
 /// One use of a key by a transaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyUse {
-    key: u64,
+    pub(crate) key: u64,
     /// The position of the transaction.
     pub(crate) at: u32,
     pub(crate) is_write: bool,

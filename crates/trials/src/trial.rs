@@ -150,6 +150,7 @@ macro_rules! trial {
             db.load(&noted, 1);
             let job = Job {
                 reads_first: levers::reads_first(&values),
+                reorder: levers::reorder(&values),
                 ..Job::new(workers, clients, Limit::Requests(trial.requests), seed)
             };
             let records = Records::default();
@@ -200,6 +201,7 @@ pub(crate) mod native {
     /// The settings are refused.
     pub(crate) fn facts<S: Scheme>(given: &[(String, String)]) -> Result<Facts, SettingError> {
         let values = Values::new(S::Settings::ALL.iter().chain(levers::SETTINGS), given)?;
+        levers::admit::<S>(&values)?;
         Ok(Facts::under::<S>(&values))
     }
 }

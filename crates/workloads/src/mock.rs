@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use engine::setting::Values;
 use engine::{
-    Abort, Additive, ClientId, Direction, Drive, Groups, Index, IndexOn, Key, Loader, Quiesced, Row, Schema,
-    Share, Table, Transaction, Violation, Workload,
+    Abort, Additive, ClientId, Direction, Drive, Footprint, Groups, Index, IndexOn, Key, Loader, Quiesced,
+    Row, Schema, Share, Table, Transaction, Violation, Workload,
 };
 use stdx::Rng;
 use storage::{AnyKey, GroupVisit, Indexes, OrderedKey, TableId, accumulate, row_of, row_of_mut, words_of};
@@ -41,6 +41,8 @@ struct MockTable {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mock {
     tables: Vec<MockTable>,
+    /// The rows that the last attempt read or changed by their keys.
+    touched: Footprint,
 }
 
 /// One attempt against the engine.
@@ -139,7 +141,7 @@ impl Mock {
     pub(crate) fn new(schema: &Schema, heaps: &[&str]) -> Self {
         let tables = schema.names();
         let tables = tables.map(|name| MockTable { is_heap: heaps.contains(&name), ..MockTable::default() });
-        Self { tables: tables.collect() }
+        Self { tables: tables.collect(), touched: Footprint::default() }
     }
 
     /// Runs one attempt, and undoes its changes when it fails.
@@ -147,6 +149,7 @@ impl Mock {
         &mut self,
         procedure: impl FnOnce(&mut MockTxn<'_>) -> Result<O, Abort>,
     ) -> Result<O, Abort> {
+        self.touched.clear();
         let mut txn = MockTxn { mock: self, undo: Vec::new() };
         let result = procedure(&mut txn);
         if result.is_err() {
@@ -335,6 +338,7 @@ impl MockTxn<'_> {
         key: R::Key,
         change: impl FnOnce(&mut [u64]) -> O,
     ) -> Option<O> {
+        self.mock.touched.write(table, key);
         let place = (words_of_key(key), 0);
         let mut row = self.mock.table(table.id()).rows.get(&place)?.clone();
         let words = &mut row.groups[table.group()];
@@ -354,6 +358,7 @@ impl Transaction for MockTxn<'_> {
         key: R::Key,
         see: impl FnOnce(&R) -> O,
     ) -> Result<Option<O>, Abort> {
+        self.mock.touched.read(table, key);
         Ok(Quiesced::read(self.mock, table, key, see))
     }
 
@@ -438,9 +443,14 @@ impl<W: Workload> Fixture<W> {
     /// Creates a fixture with settings such as `a.b=1 a.c=2`. A later setting overrides an earlier
     /// one.
     pub(crate) fn new(given: &str) -> Self {
+        Self::with_heaps(given, &[])
+    }
+
+    /// Creates a fixture of a workload that has declared these tables as heaps.
+    pub(crate) fn with_heaps(given: &str, heaps: &[&str]) -> Self {
         let mut schema = Schema::new();
         let workload = declare::<W>(given, &mut schema).expect("legal settings");
-        let mut mock = Mock::new(&schema, &[]);
+        let mut mock = Mock::new(&schema, heaps);
         (0..SHARES).for_each(|index| workload.load(Share { index, of: SHARES }, &mut mock));
         Self { workload, mock, ledger: W::Ledger::default(), scratch: W::Scratch::default(), sequence: 0 }
     }
@@ -470,6 +480,26 @@ impl<W: Workload> Fixture<W> {
         let inputs = self.inputs(count);
         let ended = inputs.iter().map(|input| self.execute(input));
         ended.filter(|ended| matches!(ended, Err(abort) if is_rollback(*abort))).count()
+    }
+
+    /// Executes the next requests of each client. Returns the number of commits, the number of those whose footprint has
+    /// a row that was not touched, and the number of those that changed a row which the footprint has not.
+    pub(crate) fn compare_footprints(&mut self, count: u64) -> [usize; 3] {
+        let mut requests = [0; 3];
+        for input in self.inputs(count) {
+            let mut known = Footprint::default();
+            self.workload.footprint(&input, &mut known);
+            if self.execute(&input).is_ok() {
+                let touched = &self.mock.touched;
+                let are_in = |few: &[u64], all: &[u64]| few.iter().all(|number| all.contains(number));
+                let is_touched =
+                    are_in(known.writes(), touched.writes()) && are_in(known.reads(), touched.reads());
+                let is_known = are_in(touched.writes(), known.writes());
+                let counted = [true, !is_touched, !is_known];
+                requests.iter_mut().zip(counted).for_each(|(count, is_one)| *count += usize::from(is_one));
+            }
+        }
+        requests
     }
 
     /// Changes a row without counting the change in the ledger.

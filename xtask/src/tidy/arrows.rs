@@ -13,7 +13,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("results", "stats"),
     ("sync", "stdx"),
     ("storage", "stdx sync"),
-    ("engine", "stdx sync storage"),
+    ("engine", "stdx sync storage orders"),
     ("parts", "stdx sync storage engine"),
     ("schemes", "stdx sync storage engine parts orders"),
     ("workloads", "stdx sync engine"),

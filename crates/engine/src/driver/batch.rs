@@ -23,13 +23,16 @@ use sync::{Barrier, Broken, Latched, clock, waiter};
 
 use super::books::Books;
 use super::traffic::Sent;
-use super::{Arrivals, ClientMode, Job, Limit, Part, Retry, Stage, Tally, is_aborted, pay};
+use super::{
+    Arrivals, ClientMode, Job, Limit, Part, REFUSES_REORDERING, Retry, Stage, Tally, is_aborted, pay,
+};
 use crate::{Abort, Call, ClientId, Ledger, Observe, Scheme, Scratch, Session, Ticket, Transaction};
 
 /// Returns why a job cannot run in batches; `None` if it can.
 pub(super) fn refuses(job: &Job) -> Option<&'static str> {
     let traffic = &job.traffic;
     let refusals = [
+        (job.reorder.is_some(), REFUSES_REORDERING),
         (
             job.retry == Retry::Drop,
             "in batches an aborted transaction comes first in the next one, which `--retry drop` would deny it: \

@@ -5,9 +5,11 @@ mod batch;
 mod batched;
 mod books;
 mod conductor;
+mod lanes;
 mod latencies;
 mod per_partition;
 mod per_worker;
+mod placement;
 mod planned;
 mod regulator;
 mod sender;
@@ -15,6 +17,7 @@ mod traffic;
 mod turns;
 mod window;
 
+use orders::LargeComponents;
 use stdx::Histogram;
 use storage::LeafRef;
 use sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -119,6 +122,9 @@ pub struct Job {
     pub is_regulated: bool,
     /// Whether updates read before they write: see [`Session::read_first`].
     pub reads_first: bool,
+    /// How requests are given to workers before they are executed; `None` if each worker executes those of its own
+    /// clients, in the order of their arrival.
+    pub reorder: Option<Reorder>,
     /// Whether workers stay on their cores.
     pub pin: bool,
     /// One of this many transactions of a client is divided into phases; 0 for none.
@@ -148,6 +154,7 @@ impl Job {
             turn_after: 0,
             is_regulated: false,
             reads_first: false,
+            reorder: None,
             pin: false,
             sample_every: 0,
             latencies: false,
@@ -155,6 +162,16 @@ impl Job {
             is_steady: None,
         }
     }
+}
+
+/// Thread-aware reordering: requests of a batch that conflict, as far as their [footprints](crate::Footprint) tell, are
+/// executed by the same worker, one after the other (Ding, Kot, Gehrke, PVLDB 12(2), 2018).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reorder {
+    /// The maximum number of requests in a batch of a worker.
+    pub batch_max: usize,
+    /// The treatment of conflicting requests that are more than a worker's even share.
+    pub large: LargeComponents,
 }
 
 /// The stage of a run.
@@ -326,9 +343,12 @@ pub trait Driver<S: Scheme> {
     /// State shared by the workers of a run.
     type Shared<'r>: Sync;
 
+    /// Whether the driver runs jobs that [reorder](Job::reorder) requests. Others place requests by rules of their own.
+    const REORDERS: bool = false;
+
     /// Returns why the driver cannot do this job, as a sentence with the way out; `None` if it can.
-    fn refuses(_job: &Job) -> Option<&'static str> {
-        None
+    fn refuses(job: &Job) -> Option<&'static str> {
+        (job.reorder.is_some() && !Self::REORDERS).then_some(REFUSES_REORDERING)
     }
 
     /// The maximum number of sessions that the driver has open at a time for a job.
@@ -376,6 +396,10 @@ pub trait Driver<S: Scheme> {
         Ok(())
     }
 }
+
+/// The refusal of drivers that do not [reorder](Driver::REORDERS).
+pub(crate) const REFUSES_REORDERING: &str =
+    "the scheme decides by itself which worker executes a transaction: leave `run.reorder` at `off`";
 
 /// One worker's part of a run.
 pub struct Part<'r, S: Scheme, V: Observe = ()> {

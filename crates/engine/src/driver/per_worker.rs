@@ -8,13 +8,16 @@ use sync::{clock, fiber, waiter};
 
 use super::arrivals::Queue;
 use super::books::Books;
+use super::lanes::{self, Hall, Lanes, Task};
 use super::regulator::{Lengths, Regulator};
 use super::sender::Sender;
 use super::traffic::Sent;
 use super::turns::{Turn, Turns};
 use super::window::Window;
-use super::{Arrivals, Driver, Job, Limit, Part, Retry, Stage, Tally, is_aborted, pay};
-use crate::{Abort, Call, ClientId, Database, Ledger, Observe, Pace, Scheme, Scratch, Session, Ticket};
+use super::{Arrivals, Driver, Job, Limit, Part, Retry, Stage, Tally, is_aborted};
+use crate::{
+    Abort, Call, ClientId, Database, Ledger, Meter, Observe, Pace, Scheme, Scratch, Session, Ticket,
+};
 
 /// Runs transactions one by one.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +29,11 @@ const STACK_BYTES: usize = 64 << 10;
 impl<S: Scheme> Driver<S> for PerWorker {
     type Shared<'r> = Shared;
 
+    const REORDERS: bool = true;
+
     fn shared(_: &Database<S>, job: &Job) -> Shared {
-        Shared { regulator: Regulator::default(), turns: Turns::new(job) }
+        let lanes = job.reorder.map(|reorder| Lanes::new(job, reorder));
+        Shared { regulator: Regulator::default(), turns: Turns::new(job), lanes }
     }
 
     fn work<V: Observe>(part: Part<'_, S, V>, shared: &Shared) -> (Tally, Ledger) {
@@ -40,14 +46,27 @@ impl<S: Scheme> Driver<S> for PerWorker {
         };
         let (lengths, window) = (Lengths::default(), Window::new(part.job));
         let desk = Desk { books: &books, queue: queue.as_ref(), lengths: &lengths, window: &window, shared };
+        let hall = shared.lanes.as_ref().map(|lanes| Hall::new(lanes, part.worker, part.clients().count()));
         let mut clients = part.clients();
-        if part.clients().count() == 1 {
+        if let Some(hall) = &hall {
+            let mut crew = fiber::Crew::new();
+            for client in clients {
+                let present = hall.enter(part.control);
+                crew.spawn(STACK_BYTES, move || {
+                    let _present = present;
+                    Client::new(part, client, desk, Some(hall)).serve();
+                });
+                crew.spawn(STACK_BYTES, move || hall.serve(part));
+            }
+            crew.spawn(STACK_BYTES, || hall.carry());
+            crew.run();
+        } else if part.clients().count() == 1 {
             let client = clients.next().expect("counted");
-            Client::new(part, client, desk).serve();
+            Client::new(part, client, desk, None).serve();
         } else {
             let mut crew = fiber::Crew::new();
             for client in clients {
-                crew.spawn(STACK_BYTES, move || Client::new(part, client, desk).serve());
+                crew.spawn(STACK_BYTES, move || Client::new(part, client, desk, None).serve());
             }
             crew.run();
         }
@@ -62,6 +81,8 @@ impl<S: Scheme> Driver<S> for PerWorker {
 pub struct Shared {
     regulator: Regulator,
     turns: Turns,
+    /// Where requests are executed, if they are reordered.
+    lanes: Option<Lanes>,
 }
 
 /// State shared by the clients of a worker.
@@ -90,26 +111,44 @@ impl Desk<'_, '_> {
     }
 }
 
-/// A client and its session.
+/// A client.
 struct Client<'b, 'r, S: Scheme, V: Observe> {
     part: Part<'r, S, V>,
     id: u32,
     desk: Desk<'b, 'r>,
     sender: Sender<'b>,
-    session: Session<'r, S, V::Observer, V::Sink>,
+    place: Place<'b, 'r, S, V>,
     call: Call,
-    scratch: Scratch,
     rng: Rng,
 }
 
+/// Where the attempts of a client are executed.
+enum Place<'b, 'r, S: Scheme, V: Observe> {
+    /// By the client itself.
+    Here(Session<'r, S, V::Observer, V::Sink>, Scratch),
+    /// By a lane, perhaps of another worker. The task is the client's while none of its attempts is under way.
+    Lanes(&'b Hall<'b>, Meter, Option<Box<Task>>),
+}
+
+impl<S: Scheme, V: Observe> Place<'_, '_, S, V> {
+    fn meter(&mut self) -> &mut Meter {
+        match self {
+            Self::Here(session, _) => session.meter(),
+            Self::Lanes(_, meter, _) => meter,
+        }
+    }
+}
+
 impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
-    fn new(part: Part<'r, S, V>, id: u32, desk: Desk<'b, 'r>) -> Self {
+    fn new(part: Part<'r, S, V>, id: u32, desk: Desk<'b, 'r>, hall: Option<&'b Hall<'b>>) -> Self {
         let rng = Rng::from_path(&[part.job.seed, u64::from(id)]);
         let sender = Sender::new(part.job, part.control, desk.queue, id);
-        let mut session = part.session();
-        session.meter().converse(part.job.traffic.opening_ns());
-        let (call, scratch) = (part.program.call(), part.program.scratch());
-        Self { part, id, desk, sender, session, call, scratch, rng }
+        let mut place = match hall {
+            Some(hall) => Place::Lanes(hall, Meter::default(), Some(Task::new(id, part.program.call()))),
+            None => Place::Here(part.session(), part.program.scratch()),
+        };
+        place.meter().converse(part.job.traffic.opening_ns());
+        Self { part, id, desk, sender, place, call: part.program.call(), rng }
     }
 
     /// Sends one request after the other until the run is over.
@@ -128,7 +167,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             waiter::give_way();
         }
         let mut books = self.desk.books.borrow_mut();
-        books.add_phases(self.session.meter().take());
+        books.add_phases(self.place.meter().take());
         books.end();
     }
 
@@ -170,7 +209,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
         let mut ticket = Ticket::new(sent.birth, self.part.homes(&self.call));
         ticket.read_only = types[kind].read_only;
         if is_sampled {
-            self.session.meter().start();
+            self.place.meter().start();
         }
         let mut inside = Some(self.desk.window.enter());
         let mut turn = self.desk.shared.turns.client(self.part.worker, self.desk.window);
@@ -181,7 +220,6 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             let result = self.attempt(&ticket);
             self.desk.window.ended(is_aborted(&result));
             drop(running);
-            pay(job, &result, self.session.meter());
             let has_rest = result.is_ok() && program.has_rest(&mut self.call);
             if result.is_ok()
                 && !has_rest
@@ -208,7 +246,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             }
             match result {
                 Ok(()) | Err(Abort::Rollback) => break,
-                Err(_) if job.retry == Retry::Drop || self.part.control.stage() == Stage::Stopping => break,
+                Err(_) if job.retry == Retry::Drop || self.is_over() => break,
                 Err(_) => {}
             }
             ticket.retries += 1;
@@ -218,7 +256,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
         drop(inside);
         self.end(&mut turn);
         if is_sampled {
-            self.session.meter().stop();
+            self.place.meter().stop();
         }
         self.sender.answered(pace);
     }
@@ -268,15 +306,26 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
     /// Executes one attempt of a transaction.
     #[inline]
     fn attempt(&mut self, ticket: &Ticket) -> Result<(), Abort> {
-        let Part { program, job, .. } = self.part;
-        let Self { session, call, scratch, .. } = self;
-        session.attempt(ticket, |txn| {
-            program.execute(call, scratch, txn)?;
-            if job.pause_ns > 0 {
-                txn.pause(job.pause_ns);
+        let Self { part, place, call, .. } = self;
+        match place {
+            Place::Here(session, scratch) => lanes::attempt(*part, session, scratch, ticket, call),
+            Place::Lanes(hall, meter, own) => {
+                // Without a task, the last one was lost in another worker's panic, which ends the run.
+                let mut task = own.take().ok_or(Abort::Stopped)?;
+                if ticket.retries == 0 {
+                    task.footprint.clear();
+                    part.program.footprint(call, &mut task.footprint);
+                }
+                task.ticket.clone_from(ticket);
+                core::mem::swap(&mut task.call, call);
+                core::mem::swap(&mut task.meter, meter);
+                let (mut task, result) = hall.execute(task).ok_or(Abort::Stopped)?;
+                core::mem::swap(&mut task.call, call);
+                core::mem::swap(&mut task.meter, meter);
+                *own = Some(task);
+                result
             }
-            Ok(())
-        })
+        }
     }
 
     /// Waits before another transaction of a request, or another attempt: for `pause_ns` and the message that opens it.

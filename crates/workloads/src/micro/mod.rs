@@ -22,7 +22,7 @@ mod tests;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Drive, Forecast, Homes, Loader, Lookup, Quiesced, Row, Schema, Share, Table,
+    Abort, ClientId, Drive, Footprint, Forecast, Homes, Loader, Lookup, Quiesced, Row, Schema, Share, Table,
     Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
@@ -217,6 +217,12 @@ impl Workload for Micro {
 
     fn homes(&self, input: &Input) -> Homes {
         input.homes()
+    }
+
+    fn footprint(&self, input: &Input, footprint: &mut Footprint) {
+        let unwritten = &input.all()[..input.all().len() - input.written().len()];
+        unwritten.iter().for_each(|object| footprint.read(self.table, *object));
+        input.written().iter().for_each(|object| footprint.write(self.table, *object));
     }
 
     fn execute<T: Transaction>(&self, input: &Input, (): &mut (), txn: &mut T) -> Result<Output, Abort> {

@@ -199,3 +199,8 @@ fn the_forecast_names_the_hot_and_the_conflicts() {
     }
     assert!(told("micro.writes=0 micro.common=0").contains("no conflicts"));
 }
+
+#[test]
+fn footprints_have_all_rows_that_are_touched() {
+    assert_eq!(micro("micro.objects=200").compare_footprints(200), [600, 0, 0]);
+}

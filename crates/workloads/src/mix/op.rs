@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use engine::{Abort, Direction, IndexOn, Transaction};
+use engine::{Abort, Direction, Footprint, IndexOn, Transaction};
 use stdx::Rng;
 
 use super::{ByLabel, CounterRow, LABELS, LabelKey, Labelled, Mix, MixKey, Note, Tables};
@@ -102,6 +102,26 @@ impl MixOp {
             Self::ScanBy(home, ..) => (home, home),
         };
         from..=to
+    }
+
+    /// Adds the rows that the operation names by their keys: scans name none.
+    pub(super) fn footprint(self, tables: &Tables, footprint: &mut Footprint) {
+        match self {
+            Self::Read(At::Labelled, key) => footprint.read(tables.labelled, key),
+            Self::Read(At::Notes, key) => footprint.read(tables.notes, key),
+            Self::Read(at, key) => footprint.read(cells(at, tables), key),
+            Self::Update(at, key, _)
+            | Self::Add(at, key, _)
+            | Self::Replace(at, key, _)
+            | Self::Insert(at, key, _)
+            | Self::InsertOr(at, key, ..)
+            | Self::Delete(at, key) => match at {
+                At::Labelled => footprint.write(tables.labelled, key),
+                At::Notes => footprint.write(tables.notes, key),
+                _ => footprint.write(cells(at, tables), key),
+            },
+            Self::Scan(..) | Self::ScanBy(..) => {}
+        }
     }
 
     pub(super) fn execute<T: Transaction>(self, mix: &Mix, txn: &mut T) -> Result<(), Abort> {

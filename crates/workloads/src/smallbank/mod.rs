@@ -34,8 +34,8 @@ mod tests;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Drive, Forecast, Homes, Loader, Lookup, Quiesced, Schema, Share, Table, Transaction,
-    TxnType, Violation, Workload,
+    Abort, ClientId, Drive, Footprint, Forecast, Homes, Loader, Lookup, Quiesced, Schema, Share, Table,
+    Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
 
@@ -169,6 +169,32 @@ impl Workload for SmallBank {
 
     fn homes(&self, input: &Input) -> Homes {
         input.homes()
+    }
+
+    fn footprint(&self, input: &Input, footprint: &mut Footprint) {
+        let Tables { savings, checking, .. } = self.tables;
+        let [first, second] = [input.first, input.second].map(|party| Customer(party.id));
+        match input.kind {
+            Kind::Balance => {
+                footprint.read(savings, first);
+                footprint.read(checking, first);
+            }
+            Kind::DepositChecking => footprint.write(checking, first),
+            Kind::TransactSavings => footprint.write(savings, first),
+            Kind::Amalgamate => {
+                footprint.write(savings, first);
+                footprint.write(checking, first);
+                footprint.write(checking, second);
+            }
+            Kind::WriteCheck => {
+                footprint.read(savings, first);
+                footprint.write(checking, first);
+            }
+            Kind::SendPayment => {
+                footprint.write(checking, first);
+                footprint.write(checking, second);
+            }
+        }
     }
 
     #[inline]

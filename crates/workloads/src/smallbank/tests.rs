@@ -321,3 +321,10 @@ fn the_forecast_names_the_mix_the_hot_and_the_conflicts() {
     let conflicts = deposits.features.iter().find(|(name, _)| name.contains("in flight")).expect("named").1;
     assert!((conflicts - 1.0).abs() < 1e-9, "{conflicts}");
 }
+
+#[test]
+fn footprints_have_all_balances_that_are_touched() {
+    let [commits, untouched, unknown] = bank("").compare_footprints(300);
+    assert!(commits > 600, "{commits}");
+    assert_eq!([untouched, unknown], [0; 2]);
+}

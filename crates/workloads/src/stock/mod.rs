@@ -25,7 +25,7 @@ mod tests;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Drive, Forecast, Homes, Key, Loader, Lookup, Quiesced, Schema, Share, Table,
+    Abort, ClientId, Drive, Footprint, Forecast, Homes, Key, Loader, Lookup, Quiesced, Schema, Share, Table,
     Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
@@ -267,6 +267,20 @@ impl Workload for StockTable {
 
     fn homes(&self, input: &Input) -> Homes {
         input.homes(&self.settings)
+    }
+
+    /// The rows that are written, but of those that are only read a few: a transaction may read all rows.
+    fn footprint(&self, input: &Input, footprint: &mut Footprint) {
+        let Settings { rows, reads, .. } = self.settings;
+        let (walk, mut chooser) = (input.walk(&self.settings), input.chooser(&self.settings));
+        for nth in 0..reads {
+            let key = rows.key(walk.position(nth));
+            if chooser.next() {
+                footprint.write(self.table, key);
+            } else if nth < AHEAD as u64 {
+                footprint.read(self.table, key);
+            }
+        }
     }
 
     fn execute<T: Transaction>(

@@ -221,3 +221,8 @@ fn the_forecast_names_rows_and_what_invalidates_them() {
     assert!(told("stock.write_pct=0").contains("it writes none"));
     assert!(told("stock.write_pct=0.001").contains("one in 100 transactions updates one"));
 }
+
+#[test]
+fn footprints_have_all_rows_that_are_written() {
+    assert_eq!(stock("").compare_footprints(100), [300, 0, 0]);
+}

@@ -10,6 +10,7 @@ mod audit;
 mod check;
 mod customer;
 mod delivery;
+mod footprint;
 mod forecast;
 mod input;
 mod keys;
@@ -25,8 +26,8 @@ mod stock_level;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Counter, Drive, Forecast, Homes, Loader, Pace, Quiesced, Schema, Share, Transaction,
-    TxnType, Violation, Workload,
+    Abort, ClientId, Counter, Drive, Footprint, Forecast, Homes, Loader, Pace, Quiesced, Schema, Share,
+    Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
 use zerocopy::FromZeros;
@@ -239,6 +240,10 @@ impl Workload for Tpcc {
 
     fn homes(&self, input: &Input) -> Homes {
         input.homes()
+    }
+
+    fn footprint(&self, input: &Input, footprint: &mut Footprint) {
+        footprint::add(&self.tables, input, footprint);
     }
 
     #[inline]

@@ -29,8 +29,8 @@ use core::ops::ControlFlow;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Direction, Drive, Forecast, Homes, Loader, Lookup, Quiesced, Schema, Share, Table,
-    Transaction, TxnType, Violation, Workload,
+    Abort, ClientId, Direction, Drive, Footprint, Forecast, Homes, Loader, Lookup, Quiesced, Schema, Share,
+    Table, Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
 
@@ -335,6 +335,18 @@ impl<K: RecordKey> Workload for Ycsb<K> {
 
     fn homes(&self, input: &Input) -> Homes {
         input.homes(&self.places)
+    }
+
+    /// Of a scan, the first row only.
+    fn footprint(&self, input: &Input, footprint: &mut Footprint) {
+        for op in input.ops() {
+            match op.kind {
+                Kind::Read | Kind::Scan => footprint.read(self.table, K::of(op.place)),
+                Kind::Update | Kind::ReadModifyWrite | Kind::Insert => {
+                    footprint.write(self.table, K::of(op.place));
+                }
+            }
+        }
     }
 
     fn execute<T: Transaction>(
@@ -688,6 +700,15 @@ mod tests {
         // 256 pairs, of which 3/4 contain a write, collide with probability zeta(1.98) / zeta(0.99)^2 each.
         for part in ["50% reads", "16 operations", "6.5%", "27%", "in about 74% of the cases"] {
             assert!(text.contains(part), "{part} is not in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn footprints_have_all_rows_that_are_touched() {
+        for letter in ["a", "b", "f"] {
+            let given = format!("ycsb.workload={letter} ycsb.records=50 ycsb.ops_per_txn=4");
+            let mut fixture = crate::mock::Fixture::<Ycsb<ShortKey>>::new(&given);
+            assert_eq!(fixture.compare_footprints(200), [600, 0, 0], "{letter}");
         }
     }
 }

@@ -8,6 +8,11 @@ use super::{Cicada, plants};
 pub const ENTRY: Entry = Entry {
     variants: &[
         Variant {
+            name: "reordered",
+            says: "requests that conflict are executed by one worker, one after the other",
+            given: &[("run.reorder", "keep"), ("run.reorder_batch", "3")],
+        },
+        Variant {
             name: "plain",
             says: "read-only attempts validate their reads, nobody waits for a version, and nothing is done in \
              advance",

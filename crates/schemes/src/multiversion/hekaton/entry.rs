@@ -6,11 +6,18 @@ use super::{Hekaton, plants};
 
 /// The entry.
 pub const ENTRY: Entry = Entry {
-    variants: &[Variant {
-        name: "without_speculation",
-        says: "an attempt that meets a writer in validation waits for it",
-        given: &[("hekaton.speculation", "off")],
-    }],
+    variants: &[
+        Variant {
+            name: "reordered",
+            says: "requests that conflict are executed by one worker, one after the other",
+            given: &[("run.reorder", "cut"), ("run.reorder_batch", "3")],
+        },
+        Variant {
+            name: "without_speculation",
+            says: "an attempt that meets a writer in validation waits for it",
+            given: &[("hekaton.speculation", "off")],
+        },
+    ],
     toggles: &[Toggle { says: "speculation: there is none", setting: "hekaton.speculation", value: "off" }],
     plants: &[
         Planted::new(&plants::HEKATON_SKIPS_READS),

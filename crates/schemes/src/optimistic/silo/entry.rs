@@ -8,6 +8,11 @@ use super::{Silo, plants};
 pub const ENTRY: Entry = Entry {
     variants: &[
         Variant {
+            name: "reordered",
+            says: "requests that conflict are executed by one worker, one after the other",
+            given: &[("run.reorder", "keep"), ("run.reorder_batch", "4")],
+        },
+        Variant {
             name: "with_snapshots",
             says: "short epochs, each of which makes a snapshot that read-only transactions read",
             given: &[("silo.snapshots", "on"), ("silo.epoch_ms", "1"), ("silo.snapshot_epochs", "1")],

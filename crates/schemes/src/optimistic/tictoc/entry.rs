@@ -6,11 +6,18 @@ use super::{TicToc, plants};
 
 /// The entry.
 pub const ENTRY: Entry = Entry {
-    variants: &[Variant {
-        name: "locking_in_reverse",
-        says: "the records of a write set are locked from the last write to the first",
-        given: &[("tictoc.write_order", "reversed")],
-    }],
+    variants: &[
+        Variant {
+            name: "reordered",
+            says: "requests that conflict are executed by one worker, one after the other",
+            given: &[("run.reorder", "cut"), ("run.reorder_batch", "4")],
+        },
+        Variant {
+            name: "locking_in_reverse",
+            says: "the records of a write set are locked from the last write to the first",
+            given: &[("tictoc.write_order", "reversed")],
+        },
+    ],
     toggles: &[
         Toggle {
             says: "write-set order: the last write is locked first",

@@ -300,7 +300,8 @@ pub(crate) fn run_job<S: Scheme, W: Workload>(plan: &Plan, job: Job, given: Give
     let workload = W::declare(&values, drive, &mut schema).expect("standard values agree");
     let db = database_with::<S>(&schema, clients, plan.workers, given);
     db.load(&workload, 1);
-    let job = Job { reads_first: levers::reads_first(&of_engine), ..job };
+    let (reads_first, reorder) = (levers::reads_first(&of_engine), levers::reorder(&of_engine));
+    let job = Job { reads_first, reorder, ..job };
     let outcome = driver::run(&db, &workload, &job, &Control::new(plan.workers));
     let ended: u64 = outcome.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
     assert_eq!(ended, clients as u64 * plan.requests, "every request ends once: {plan:?}");

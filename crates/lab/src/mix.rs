@@ -14,10 +14,13 @@ use workloads::ycsb::{LongKey, ShortKey, Ycsb};
 
 /// The number of requests that are drawn. With it, a share of 4% is known to within a tenth of its value.
 const DRAWN: u64 = 8_192;
+/// The minimum number of drawn requests of a type: a share that rests on fewer would be a guess.
+const RARE: u64 = 16;
 /// The maximum number of clients whose requests are drawn.
 const CLIENTS_MAX: u32 = 64;
 
-/// Returns the share of each type of transaction among the requests of a workload, in the order of its types.
+/// Returns the share of each type of transaction among the requests of a workload, in the order of its types. The share
+/// of a type that is almost never drawn is 0.
 ///
 /// # Errors
 /// Settings that contradict each other.
@@ -48,6 +51,7 @@ fn of<W: Workload>(values: &Values, drive: Drive) -> Result<Vec<f64>, SettingErr
             counts[workload.kind(&input)] += 1;
         }
     }
+    counts.iter_mut().filter(|count| **count < RARE).for_each(|count| *count = 0);
     let drawn = counts.iter().sum::<u64>() as f64;
     Ok(counts.into_iter().map(|count| count as f64 / drawn).collect())
 }
@@ -83,5 +87,8 @@ mod tests {
         }
         let reads = mix("ycsb", &["ycsb.records=1000", "ycsb.workload=b"]);
         assert!((reads[0] - 0.95).abs() < 0.02, "{reads:?}");
+        // One transaction in 65,536 only reads, and as many only update.
+        let mixed = mix("ycsb", &["ycsb.records=1000", "ycsb.workload=a", "ycsb.ops_per_txn=16"]);
+        assert!(mixed.iter().all(|share| [0.0, 1.0].contains(share)), "{mixed:?}");
     }
 }

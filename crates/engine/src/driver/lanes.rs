@@ -2,13 +2,12 @@
 //!
 //! The clients of a worker gather their requests in a batch. It is closed when it is full, or when the worker has
 //! nothing else to do, so that nobody waits for a batch that does not fill. Then its pieces are
-//! [placed](super::placement) in the queues of workers. A *lane* is a fiber with a session: it takes a piece from its
-//! worker's queue and executes the requests one after the other. A lane that waits in an attempt gives its worker to
-//! another lane. A request whose attempt was aborted comes back to its client, which sends it again, alone, when its
-//! pause is over.
+//! [placed](super::placement) in *lanes*. A lane is a queue of a worker, and a fiber with a session that executes the
+//! queue's requests one after the other. If it waits in an attempt, its worker goes on with another lane. A request
+//! whose attempt was aborted comes back to its client, which sends it again, alone, when its pause is over.
 //!
-//! A request is one box, which moves from its client to the batch, to a queue, to a lane, and back. One *porter* a
-//! worker looks for what other threads have sent, so that clients and lanes wait without being looked at.
+//! A request is one box, which moves from its client to the batch, to a lane, and back. One *porter* a worker looks for
+//! what other threads have sent, so that clients and lanes wait without being looked at.
 
 use core::cell::RefCell;
 use std::collections::VecDeque;
@@ -30,10 +29,12 @@ pub(super) struct Task {
     pub(super) ticket: Ticket,
     pub(super) meter: Meter,
     pub(super) footprint: Footprint,
+    /// The lane in which it was placed.
+    lane: u32,
+    /// Whether it is on its way back to its client.
+    is_executed: bool,
     /// The end of its last attempt.
     result: Result<(), Abort>,
-    /// Whether it belongs to the piece of the task before it in a queue.
-    continues: bool,
 }
 
 impl Task {
@@ -44,8 +45,9 @@ impl Task {
             ticket: Ticket::new(0, Homes::new()),
             meter: Meter::default(),
             footprint: Footprint::default(),
+            lane: 0,
+            is_executed: false,
             result: Ok(()),
-            continues: false,
         })
     }
 }
@@ -55,27 +57,26 @@ impl Task {
 pub(super) struct Lanes {
     placement: Placement,
     batch_max: usize,
-    workers: Box<[Padded<Queues>]>,
+    workers: Box<[Padded<Inbound>]>,
     /// The number of clients that have not ended.
     clients: Padded<AtomicU64>,
     /// 1 once a worker has panicked: the requests that it had are lost.
     is_broken: AtomicU64,
 }
 
-/// The requests that others have sent to a worker.
+/// The requests that other threads have sent to a worker.
 #[derive(Debug, Default)]
-struct Queues {
-    to_execute: Latched<VecDeque<Box<Task>>>,
-    answers: Latched<Vec<Box<Task>>>,
-    /// The lengths of both, for a porter that does not hold the latches.
+struct Inbound {
+    /// Those that its lanes execute, and those of its own clients, which come back.
+    tasks: Latched<Vec<Box<Task>>>,
+    /// Their number, for a porter that does not hold the latch.
     waiting: AtomicU64,
-    answered: AtomicU64,
 }
 
 impl Lanes {
     pub(super) fn new(job: &Job, reorder: Reorder) -> Self {
         Self {
-            placement: Placement::new(reorder, job.workers),
+            placement: Placement::new(reorder, job.workers, job.clients),
             batch_max: reorder.batch_max,
             workers: (0..job.workers).map(|_| Padded::default()).collect(),
             clients: Padded(AtomicU64::new(job.clients as u64)),
@@ -118,13 +119,13 @@ pub(super) struct Hall<'s> {
     workers: usize,
     batch_max: usize,
     batch: RefCell<Vec<Box<Task>>>,
-    /// The tasks of a piece on their way into a queue.
+    /// The tasks of a batch that is being placed.
     placed: RefCell<Vec<Option<Box<Task>>>>,
     placer: RefCell<Placer<'s>>,
     /// By client of this worker.
     seats: Box<[Seat]>,
-    /// The lanes that have nothing to do.
-    free: FiberQueue,
+    /// The lanes of this worker: as many as it has clients.
+    queues: Box<[Queue]>,
 }
 
 /// Where a client waits for its task.
@@ -134,14 +135,27 @@ struct Seat {
     task: RefCell<Option<Box<Task>>>,
 }
 
+/// Where a lane waits for tasks.
+#[derive(Default)]
+struct Queue {
+    line: FiberQueue,
+    tasks: RefCell<VecDeque<Box<Task>>>,
+}
+
 impl<'s> Hall<'s> {
     /// Makes the part of a worker with this many clients.
     pub(super) fn new(lanes: &'s Lanes, worker: usize, clients: usize) -> Self {
-        let placer = RefCell::new(Placer::new(&lanes.placement, worker));
-        let seats = (0..clients).map(|_| Seat::default()).collect();
-        let (workers, batch_max) = (lanes.workers.len(), lanes.batch_max.min(clients));
-        let (batch, placed) = (RefCell::default(), RefCell::default());
-        Self { lanes, worker, workers, batch_max, batch, placed, placer, seats, free: FiberQueue::default() }
+        Self {
+            lanes,
+            worker,
+            workers: lanes.workers.len(),
+            batch_max: lanes.batch_max.min(clients),
+            batch: RefCell::default(),
+            placed: RefCell::default(),
+            placer: RefCell::new(Placer::new(&lanes.placement, worker)),
+            seats: (0..clients).map(|_| Seat::default()).collect(),
+            queues: (0..clients).map(|_| Queue::default()).collect(),
+        }
     }
 
     /// Announces a client. It is present until the result is dropped.
@@ -149,14 +163,14 @@ impl<'s> Hall<'s> {
         Present { lanes: self.lanes, control }
     }
 
-    fn own(&self) -> &Queues {
-        &self.lanes.workers[self.worker]
-    }
-
     /// Has a lane execute an attempt of the task's request, and returns the task with the end of the attempt. `None`
     /// if a worker has panicked.
     pub(super) fn execute(&self, mut task: Box<Task>) -> Option<(Box<Task>, Result<(), Abort>)> {
+        if self.lanes.is_broken() {
+            return None;
+        }
         let seat = &self.seats[task.client as usize / self.workers];
+        task.is_executed = false;
         if task.ticket.retries == 0 {
             let is_full = {
                 let batch = &mut *self.batch.borrow_mut();
@@ -167,9 +181,8 @@ impl<'s> Hall<'s> {
                 self.close();
             }
         } else {
-            let worker = self.placer.borrow_mut().place_again(&task.footprint);
-            task.continues = false;
-            self.give(worker, core::iter::once(task));
+            task.lane = self.placer.borrow_mut().place_again(&task.footprint);
+            self.send(core::iter::once(task));
         }
         seat.line.stand();
         let task = seat.task.take()?;
@@ -182,115 +195,112 @@ impl<'s> Hall<'s> {
         let (tasks, mut placer) = (&mut *self.placed.borrow_mut(), self.placer.borrow_mut());
         tasks.extend(self.batch.borrow_mut().drain(..).map(Some));
         placer.place(tasks.len(), |at| &tasks[at as usize].as_ref().expect("no task has left yet").footprint);
-        for (worker, piece) in placer.placed() {
-            let tasks = piece.iter().enumerate().map(|(nth, at)| {
+        for (lane, piece) in placer.placed() {
+            self.send(piece.iter().map(|at| {
                 let mut task = tasks[*at as usize].take().expect("a request is in one piece");
-                task.continues = nth > 0;
+                task.lane = lane;
                 task
-            });
-            self.give(worker, tasks);
+            }));
         }
         tasks.clear();
     }
 
-    /// Puts the requests of a piece into a worker's queue.
-    fn give(&self, worker: usize, piece: impl Iterator<Item = Box<Task>>) {
-        let queues = &self.lanes.workers[worker];
-        let mut waiting = queues.to_execute.lock();
-        waiting.extend(piece);
-        queues.waiting.store(waiting.len() as u64, Ordering::Relaxed); // Relaxed: a hint; the latch orders the rest.
-        drop(waiting);
-        if worker == self.worker {
-            self.free.call();
+    /// Sends the requests of a piece to their lane.
+    fn send(&self, piece: impl Iterator<Item = Box<Task>>) {
+        let mut piece = piece.peekable();
+        let Some(first) = piece.peek() else { return };
+        match self.lanes.placement.worker_of(first.lane) {
+            own if own == self.worker => piece.for_each(|task| self.line_up(task)),
+            other => self.lanes.workers[other].put(piece),
         }
     }
 
-    /// Takes the first piece out of the worker's queue.
-    fn take(&self, piece: &mut VecDeque<Box<Task>>) -> bool {
-        let queues = self.own();
-        // Relaxed: a hint; what other threads put in meanwhile is seen by the porter.
-        if queues.waiting.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let mut waiting = queues.to_execute.lock();
-        while waiting.front().is_some_and(|task| piece.is_empty() || task.continues) {
-            piece.extend(waiting.pop_front());
-        }
-        queues.waiting.store(waiting.len() as u64, Ordering::Relaxed); // Relaxed: a hint.
-        !piece.is_empty()
+    /// Puts a task at the end of a lane of this worker.
+    fn line_up(&self, task: Box<Task>) {
+        let queue = &self.queues[task.lane as usize / self.workers];
+        queue.tasks.borrow_mut().push_back(task);
+        queue.line.call();
     }
 
     /// Gives an executed task back to its client.
     fn answer(&self, task: Box<Task>) {
-        let home = task.client as usize % self.workers;
-        if home == self.worker {
-            self.hand_over(task);
-            return;
+        match task.client as usize % self.workers {
+            own if own == self.worker => self.hand_over(task),
+            other => self.lanes.workers[other].put(core::iter::once(task)),
         }
-        let queues = &self.lanes.workers[home];
-        let mut answers = queues.answers.lock();
-        answers.push(task);
-        queues.answered.store(answers.len() as u64, Ordering::Relaxed); // Relaxed: a hint.
     }
 
-    /// Calls the client of a task, which is one of this worker's.
+    /// Hands a task to its client, which is one of this worker's.
     fn hand_over(&self, task: Box<Task>) {
         let seat = &self.seats[task.client as usize / self.workers];
         *seat.task.borrow_mut() = Some(task);
         seat.line.call();
     }
 
-    /// Executes one piece after the other until the run is over.
-    pub(super) fn serve<S: Scheme, V: Observe>(&self, part: Part<'_, S, V>) {
+    /// Serves the `nth` lane of the worker until the run is over.
+    pub(super) fn serve<S: Scheme, V: Observe>(&self, nth: usize, part: Part<'_, S, V>) {
         let mut lane = Lane { part, session: part.session(), scratch: part.program.scratch() };
-        let mut piece = VecDeque::new();
+        let queue = &self.queues[nth];
         while !self.lanes.is_over() {
-            while self.take(&mut piece) {
-                while let Some(mut task) = piece.pop_front() {
-                    let began = clock::ticks();
-                    task.result = lane.attempt(&mut task);
-                    let took_ns = clock::ticks_to_ns(clock::ticks().wrapping_sub(began));
-                    self.lanes.placement.ended(self.worker, took_ns);
-                    self.answer(task);
-                    // The client sends its next request, and lanes go on that have waited in an attempt.
-                    waiter::give_way();
-                }
-            }
-            if !self.lanes.is_over() {
-                self.free.stand();
-            }
+            // A statement of its own: the queue is not borrowed while the task is executed.
+            let next = queue.tasks.borrow_mut().pop_front();
+            let Some(mut task) = next else {
+                queue.line.stand();
+                continue;
+            };
+            let began = clock::ticks();
+            task.result = lane.attempt(&mut task);
+            let took_ns = clock::ticks_to_ns(clock::ticks().wrapping_sub(began));
+            self.lanes.placement.ended(task.lane, took_ns);
+            task.is_executed = true;
+            self.answer(task);
+            // The client sends its next request, and other lanes go on.
+            waiter::give_way();
         }
     }
 
-    /// Fetches what other workers send, closes batches that nobody else closes, and wakes lanes, until the run is over.
+    /// Fetches what other workers send, and closes batches that nobody else closes, until the run is over.
     pub(super) fn carry(&self) {
-        let queues = self.own();
-        // Relaxed, in both looks: hints, which the latches of the queues order.
-        let is_answered = || queues.answered.load(Ordering::Relaxed) > 0;
-        let is_waiting = || queues.waiting.load(Ordering::Relaxed) > 0 && !self.free.is_empty();
-        let mut answers = Vec::new();
+        let inbound = &*self.lanes.workers[self.worker];
+        let mut tasks = Vec::new();
         while !self.lanes.is_over() {
             let mut is_due = false;
             waiter::gather_until(None, || {
                 is_due = waiter::is_idle() && !self.batch.borrow().is_empty();
-                is_due || is_answered() || is_waiting() || self.lanes.is_over()
+                is_due || !inbound.is_empty() || self.lanes.is_over()
             });
-            if is_answered() {
-                let mut sent = queues.answers.lock();
-                core::mem::swap(&mut *sent, &mut answers);
-                queues.answered.store(0, Ordering::Relaxed); // Relaxed: as above.
-                drop(sent);
-                answers.drain(..).for_each(|task| self.hand_over(task));
+            inbound.take(&mut tasks);
+            for task in tasks.drain(..) {
+                if task.is_executed { self.hand_over(task) } else { self.line_up(task) }
             }
             if is_due {
                 self.close();
-            } else if is_waiting() {
-                self.free.call();
             }
-            waiter::give_way();
         }
-        while self.free.call() {}
-        self.seats.iter().for_each(|seat| while seat.line.call() {});
+        let lines =
+            self.queues.iter().map(|queue| &queue.line).chain(self.seats.iter().map(|seat| &seat.line));
+        lines.for_each(|line| _ = line.call());
+    }
+}
+
+impl Inbound {
+    fn put(&self, sent: impl Iterator<Item = Box<Task>>) {
+        let mut tasks = self.tasks.lock();
+        tasks.extend(sent);
+        self.waiting.store(tasks.len() as u64, Ordering::Relaxed); // Relaxed: a hint; the latch orders the rest.
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) == 0 // Relaxed: a hint.
+    }
+
+    /// Exchanges the tasks for an empty list.
+    fn take(&self, empty: &mut Vec<Box<Task>>) {
+        if !self.is_empty() {
+            let mut tasks = self.tasks.lock();
+            core::mem::swap(&mut *tasks, empty);
+            self.waiting.store(0, Ordering::Relaxed); // Relaxed: a hint, under the latch.
+        }
     }
 }
 

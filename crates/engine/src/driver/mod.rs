@@ -398,8 +398,7 @@ pub trait Driver<S: Scheme> {
 }
 
 /// The refusal of drivers that do not [reorder](Driver::REORDERS).
-pub(crate) const REFUSES_REORDERING: &str =
-    "the scheme decides by itself which worker executes a transaction: leave `run.reorder` at `off`";
+pub(crate) const REFUSES_REORDERING: &str = "the scheme decides by itself where and in which order transactions execute: leave `run.reorder` at `off`";
 
 /// One worker's part of a run.
 pub struct Part<'r, S: Scheme, V: Observe = ()> {

@@ -16,7 +16,7 @@ use super::turns::{Turn, Turns};
 use super::window::Window;
 use super::{Arrivals, Driver, Job, Limit, Part, Retry, Stage, Tally, is_aborted};
 use crate::{
-    Abort, Call, ClientId, Database, Ledger, Meter, Observe, Pace, Scheme, Scratch, Session, Ticket,
+    Abort, Call, ClientId, Database, Family, Ledger, Meter, Observe, Pace, Scheme, Scratch, Session, Ticket,
 };
 
 /// Runs transactions one by one.
@@ -29,7 +29,7 @@ const STACK_BYTES: usize = 64 << 10;
 impl<S: Scheme> Driver<S> for PerWorker {
     type Shared<'r> = Shared;
 
-    const REORDERS: bool = true;
+    const REORDERS: bool = !matches!(S::INFO.family, Family::Reordering);
 
     fn shared(_: &Database<S>, job: &Job) -> Shared {
         let lanes = job.reorder.map(|reorder| Lanes::new(job, reorder));
@@ -50,13 +50,13 @@ impl<S: Scheme> Driver<S> for PerWorker {
         let mut clients = part.clients();
         if let Some(hall) = &hall {
             let mut crew = fiber::Crew::new();
-            for client in clients {
+            for (nth, client) in clients.enumerate() {
                 let present = hall.enter(part.control);
                 crew.spawn(STACK_BYTES, move || {
                     let _present = present;
                     Client::new(part, client, desk, Some(hall)).serve();
                 });
-                crew.spawn(STACK_BYTES, move || hall.serve(part));
+                crew.spawn(STACK_BYTES, move || hall.serve(nth, part));
             }
             crew.spawn(STACK_BYTES, || hall.carry());
             crew.run();

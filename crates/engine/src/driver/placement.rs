@@ -1,10 +1,10 @@
-//! The placement of requests on workers: thread-aware reordering (Ding, Kot, Gehrke, PVLDB 12(2), 2018).
+//! The placement of requests in lanes: thread-aware reordering (Ding, Kot, Gehrke, PVLDB 12(2), 2018).
 //!
 //! Each worker gathers the requests of its clients in batches. The requests of a batch that conflict, as far as their
-//! footprints tell, are placed on the same worker, which executes them one after the other. The source says no more
-//! than that. For the conflicts of requests in different batches, which may be batches of different workers, this file
-//! adds *leases*: a contended key belongs to the worker on which its requests were placed last, for about the time that
-//! this worker takes for them, and later requests with the key are placed there, too.
+//! footprints tell, are placed in the same lane of the same worker, which executes them one after the other. The source
+//! says no more than that. For the conflicts of requests in different batches, which may be batches of different
+//! workers, this file adds *leases*: a contended key belongs to the lane in which its requests were placed last, for
+//! about the time that they take there. Later requests with the key are placed there, too, and extend the lease.
 //!
 //! A wrong placement costs conflicts, which the scheme resolves, and never correctness. So all accesses to the shared
 //! words are Relaxed, and a lease may be overwritten by that of another key with the same place.
@@ -20,19 +20,24 @@ use crate::Footprint;
 
 /// The number of places for leases: a power of two, many times the number of contended keys.
 const LEASES: usize = 1 << 14;
-/// The bits of a lease that name the worker. The bits above are the time at which it ends.
-const WORKER_BITS: u32 = 16;
+/// The bits of a lease that name the lane. The bits above are the time at which it ends.
+const LANE_BITS: u32 = 24;
 /// The unit of the time in a lease: about a microsecond.
 const TIME_SHIFT: u32 = 10;
-/// The length of an attempt before one was measured.
-const FIRST_NS: u64 = 2_000;
+/// The length of an attempt before one was measured: long, since a lease that ends too early costs more.
+const FIRST_NS: u64 = 20_000;
+/// The maximum number of lanes among which an empty one is looked for.
+const LOOKS: usize = 32;
 
 /// The state that the workers share.
 #[derive(Debug)]
 pub(super) struct Placement {
     reorder: Reorder,
     leases: Box<[AtomicU64]>,
-    loads: Box<[Padded<Load>]>,
+    workers: Box<[Padded<Load>]>,
+    /// By lane: the number of requests that were placed in it and have not ended. Lane `n` is one of worker
+    /// `n % workers`.
+    lanes: Box<[AtomicU64]>,
 }
 
 /// The load of a worker.
@@ -45,15 +50,18 @@ struct Load {
 }
 
 impl Placement {
-    pub(super) fn new(reorder: Reorder, workers: usize) -> Self {
-        assert!(workers < 1 << WORKER_BITS, "a lease names its worker");
-        let leases = (0..LEASES).map(|_| AtomicU64::new(0)).collect();
-        Self { reorder, leases, loads: (0..workers).map(|_| Padded::default()).collect() }
+    /// Makes the state of a run with this many lanes.
+    pub(super) fn new(reorder: Reorder, workers: usize, lanes: usize) -> Self {
+        assert!(lanes < 1 << LANE_BITS, "a lease names its lane");
+        let words = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
+        let (leases, lanes) = (words(LEASES), words(lanes));
+        Self { reorder, leases, workers: (0..workers).map(|_| Padded::default()).collect(), lanes }
     }
 
-    /// Records that a worker has executed a request in this time.
-    pub(super) fn ended(&self, worker: usize, took_ns: u64) {
-        let load = &self.loads[worker];
+    /// Records that a lane has executed a request in this time.
+    pub(super) fn ended(&self, lane: u32, took_ns: u64) {
+        self.lanes[lane as usize].fetch_sub(1, Ordering::Relaxed);
+        let load = &self.workers[self.worker_of(lane)];
         load.requests.fetch_sub(1, Ordering::Relaxed);
         let mean_ns = load.each_ns.load(Ordering::Relaxed);
         // Time without a core does not make a request long.
@@ -62,29 +70,92 @@ impl Placement {
         load.each_ns.store(next_ns, Ordering::Relaxed);
     }
 
+    /// The worker that a lane belongs to.
+    pub(super) fn worker_of(&self, lane: u32) -> usize {
+        lane as usize % self.workers.len()
+    }
+
     fn requests(&self, worker: usize) -> u64 {
-        self.loads[worker].requests.load(Ordering::Relaxed)
+        self.workers[worker].requests.load(Ordering::Relaxed)
     }
 
-    /// The worker that has a lease of the key.
-    fn holder(&self, key: u64, now_ns: u64) -> Option<usize> {
+    /// The lane that has a lease of the key.
+    fn holder(&self, key: u64, now_ns: u64) -> Option<u32> {
         let lease = self.place(key).load(Ordering::Relaxed);
-        (lease >> WORKER_BITS > now_ns >> TIME_SHIFT).then_some((lease & ((1 << WORKER_BITS) - 1)) as usize)
+        (lease >> LANE_BITS > now_ns >> TIME_SHIFT).then_some((lease & ((1 << LANE_BITS) - 1)) as u32)
     }
 
-    /// Gives the worker a lease of the key, for the time in which it is likely to have requests with it.
-    fn lease(&self, key: u64, worker: usize, now_ns: u64) {
-        let each_ns = match self.loads[worker].each_ns.load(Ordering::Relaxed) {
+    /// Gives the lane a lease of the key, for the time in which it is likely to have requests with it.
+    fn lease(&self, key: u64, lane: u32, now_ns: u64) {
+        let worker = self.worker_of(lane);
+        let each_ns = match self.workers[worker].each_ns.load(Ordering::Relaxed) {
             0 => FIRST_NS,
             ns => ns,
         };
         let lasts_ns = each_ns * (self.requests(worker) + self.reorder.batch_max as u64);
         let until = (now_ns + lasts_ns) >> TIME_SHIFT;
-        self.place(key).store(until << WORKER_BITS | worker as u64, Ordering::Relaxed);
+        self.place(key).store(until << LANE_BITS | u64::from(lane), Ordering::Relaxed);
+    }
+
+    /// Gives the lane all leases that any lane has of the keys of a request that was placed in it.
+    fn renew(&self, footprint: &Footprint, lane: u32, now_ns: u64) {
+        for key in footprint.writes().iter().chain(footprint.reads()) {
+            if self.holder(*key, now_ns).is_some() {
+                self.lease(*key, lane, now_ns);
+            }
+        }
     }
 
     fn place(&self, key: u64) -> &AtomicU64 {
         &self.leases[key as usize & (LEASES - 1)]
+    }
+
+    /// Counts the keys of a footprint by the lanes that have leases of them.
+    fn vote(&self, footprint: &Footprint, now_ns: u64, votes: &mut Vec<(u32, u32)>) {
+        for key in footprint.writes().iter().chain(footprint.reads()) {
+            let Some(holder) = self.holder(*key, now_ns) else { continue };
+            match votes.iter_mut().find(|(lane, _)| *lane == holder) {
+                Some((_, keys)) => *keys += 1,
+                None => votes.push((holder, 1)),
+            }
+        }
+    }
+
+    /// Places a piece of `len` requests in a lane and returns the lane. `votes` are the lanes that have leases of its
+    /// keys, each with the number of these keys. The lane with the most is chosen; without votes, one of the worker
+    /// whose clients sent the requests. If that worker has much more to do than another one, a lane of the other one is
+    /// chosen, unless conflicts must stay together.
+    fn choose(&self, len: usize, own: usize, votes: &[(u32, u32)]) -> u32 {
+        let workers = self.workers.len();
+        let most = votes.iter().max_by_key(|(_, keys)| *keys).map(|(lane, _)| *lane);
+        let worker = most.map_or(own, |lane| self.worker_of(lane));
+        let share = self.reorder.batch_max.div_ceil(workers) as u64;
+        let least = (0..workers).min_by_key(|worker| self.requests(*worker)).unwrap_or(own);
+        let is_ahead = self.requests(worker) + len as u64 > self.requests(least) + share;
+        let stays = most.is_some() && self.reorder.large == LargeComponents::Keep;
+        let lane = match most {
+            Some(lane) if stays || !is_ahead => lane,
+            _ => self.lightest_lane(if is_ahead { least } else { worker }),
+        };
+        self.workers[self.worker_of(lane)].requests.fetch_add(len as u64, Ordering::Relaxed);
+        self.lanes[lane as usize].fetch_add(len as u64, Ordering::Relaxed);
+        lane
+    }
+
+    /// The first empty lane of a worker, or else the one with the fewest requests, of the first few lanes.
+    fn lightest_lane(&self, worker: usize) -> u32 {
+        let lanes = (worker..self.lanes.len()).step_by(self.workers.len()).take(LOOKS);
+        let (mut lightest, mut fewest) = (worker, u64::MAX);
+        for lane in lanes {
+            let requests = self.lanes[lane].load(Ordering::Relaxed);
+            if requests < fewest {
+                (lightest, fewest) = (lane, requests);
+            }
+            if requests == 0 {
+                break;
+            }
+        }
+        lightest as u32
     }
 }
 
@@ -96,88 +167,61 @@ pub(super) struct Placer<'s> {
     division: ThreadAware,
     order: Vec<u32>,
     /// By position in the batch.
-    workers: Vec<u32>,
-    /// By worker: the number of keys of a piece that it has a lease of.
-    votes: Vec<u32>,
+    lanes: Vec<u32>,
+    /// The lanes that have leases of the keys of a piece, each with the number of these keys.
+    votes: Vec<(u32, u32)>,
 }
 
 impl<'s> Placer<'s> {
     pub(super) fn new(placement: &'s Placement, own: usize) -> Self {
-        let votes = vec![0; placement.loads.len()];
-        let [order, workers] = [Vec::new(), Vec::new()];
-        Self { placement, own, division: ThreadAware::default(), order, workers, votes }
+        let [order, lanes] = [Vec::new(), Vec::new()];
+        Self { placement, own, division: ThreadAware::default(), order, lanes, votes: Vec::new() }
     }
 
     /// Divides a batch of `len` requests into pieces and places each; `footprint_of` returns the footprint of the request
     /// at a position.
     pub(super) fn place<'f>(&mut self, len: usize, footprint_of: impl Fn(u32) -> &'f Footprint) {
-        let Self { placement, own, division, order, workers, votes } = self;
-        let count = NonZero::new(votes.len()).expect("there is a worker");
+        let Self { placement, own, division, order, lanes, votes } = self;
+        let workers = NonZero::new(placement.workers.len()).expect("there is a worker");
         order.clear();
         order.extend(0..len as u32);
         let sets = (0..len as u32).map(|at| {
             let footprint = footprint_of(at);
             KeySets { reads: footprint.reads(), writes: footprint.writes() }
         });
-        division.divide(sets, order, count, placement.reorder.large);
-        workers.clear();
-        workers.resize(len, 0);
+        division.divide(sets, order, workers, placement.reorder.large);
+        lanes.clear();
+        lanes.resize(len, 0);
         let now_ns = clock::now_ns();
         for piece in division.pieces() {
-            votes.fill(0);
+            votes.clear();
             piece.iter().for_each(|at| placement.vote(footprint_of(*at), now_ns, votes));
-            let worker = placement.choose(piece.len(), *own, votes);
-            piece.iter().for_each(|at| workers[*at as usize] = worker as u32);
-            placement.loads[worker].requests.fetch_add(piece.len() as u64, Ordering::Relaxed);
-        }
-        for (key, at) in division.conflicts() {
-            placement.lease(key, workers[at as usize] as usize, now_ns);
-        }
-    }
-
-    /// The pieces of the last batch: the worker of each, and the positions of its requests, in the order in which they
-    /// are to be executed.
-    pub(super) fn placed(&self) -> impl Iterator<Item = (usize, &[u32])> {
-        self.division.pieces().map(|piece| (self.workers[piece[0] as usize] as usize, piece))
-    }
-
-    /// Places a request whose last attempt was aborted: returns its worker. All that it writes is contended.
-    pub(super) fn place_again(&mut self, footprint: &Footprint) -> usize {
-        let now_ns = clock::now_ns();
-        self.votes.fill(0);
-        self.placement.vote(footprint, now_ns, &mut self.votes);
-        let worker = self.placement.choose(1, self.own, &self.votes);
-        self.placement.loads[worker].requests.fetch_add(1, Ordering::Relaxed);
-        for key in footprint.writes() {
-            self.placement.lease(*key, worker, now_ns);
-        }
-        worker
-    }
-}
-
-impl Placement {
-    /// Counts the keys of a footprint by the workers that have a lease of them.
-    fn vote(&self, footprint: &Footprint, now_ns: u64, votes: &mut [u32]) {
-        for key in footprint.writes().iter().chain(footprint.reads()) {
-            if let Some(worker) = self.holder(*key, now_ns) {
-                votes[worker] += 1;
+            let lane = placement.choose(piece.len(), *own, votes);
+            for at in piece {
+                lanes[*at as usize] = lane;
+                placement.renew(footprint_of(*at), lane, now_ns);
             }
         }
+        for (key, at) in division.conflicts() {
+            placement.lease(key, lanes[at as usize], now_ns);
+        }
     }
 
-    /// Chooses the worker for a piece of `len` requests: the one that has leases of most of its keys, or else the one
-    /// whose clients sent them. If that worker has much more to do than another one, the piece goes to the other one,
-    /// unless conflicts must stay together.
-    fn choose(&self, len: usize, own: usize, votes: &[u32]) -> usize {
-        let workers = self.loads.len();
-        let most = (0..workers).max_by_key(|worker| (votes[*worker], *worker == own)).unwrap_or(own);
-        if votes[most] > 0 && self.reorder.large == LargeComponents::Keep {
-            return most;
-        }
-        let share = self.reorder.batch_max.div_ceil(workers) as u64;
-        let least = (0..workers).min_by_key(|worker| self.requests(*worker)).unwrap_or(own);
-        let is_ahead = self.requests(most) + len as u64 > self.requests(least) + share;
-        if is_ahead { least } else { most }
+    /// The pieces of the last batch: the lane of each, and the positions of its requests, in the order in which they are
+    /// to be executed.
+    pub(super) fn placed(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        self.division.pieces().map(|piece| (self.lanes[piece[0] as usize], piece))
+    }
+
+    /// Places a request whose last attempt was aborted: returns its lane. All that it writes is contended.
+    pub(super) fn place_again(&mut self, footprint: &Footprint) -> u32 {
+        let now_ns = clock::now_ns();
+        self.votes.clear();
+        self.placement.vote(footprint, now_ns, &mut self.votes);
+        let lane = self.placement.choose(1, self.own, &self.votes);
+        self.placement.renew(footprint, lane, now_ns);
+        footprint.writes().iter().for_each(|key| self.placement.lease(*key, lane, now_ns));
+        lane
     }
 }
 
@@ -185,40 +229,42 @@ impl Placement {
 mod tests {
     use super::*;
 
+    /// Two workers with four lanes each.
     fn placement(large: LargeComponents) -> Placement {
-        Placement::new(Reorder { batch_max: 8, large }, 2)
+        Placement::new(Reorder { batch_max: 8, large }, 2, 8)
     }
 
     fn footprint(reads: &[u64], writes: &[u64]) -> Footprint {
         Footprint::of_numbers(reads, writes)
     }
 
-    /// The pieces of a batch, each with its worker.
-    fn place(placer: &mut Placer<'_>, batch: &[Footprint]) -> Vec<(usize, Vec<u32>)> {
+    /// The pieces of a batch, each with its lane.
+    fn place(placer: &mut Placer<'_>, batch: &[Footprint]) -> Vec<(u32, Vec<u32>)> {
         placer.place(batch.len(), |at| &batch[at as usize]);
-        placer.placed().map(|(worker, piece)| (worker, piece.to_vec())).collect()
+        placer.placed().map(|(lane, piece)| (lane, piece.to_vec())).collect()
     }
 
     #[test]
-    fn conflicts_stay_together_and_the_rest_stays_at_home() {
+    fn conflicts_share_a_lane_and_the_rest_stays_at_home() {
         let placement = placement(LargeComponents::Keep);
         let mut placer = Placer::new(&placement, 1);
         let batch = [footprint(&[1], &[2]), footprint(&[], &[3]), footprint(&[2], &[])];
-        assert_eq!(place(&mut placer, &batch), [(1, vec![0, 2]), (1, vec![1])]);
-        assert_eq!(placement.requests(1), 3);
-        (0..3).for_each(|_| placement.ended(1, 1_000));
+        assert_eq!(place(&mut placer, &batch), [(1, vec![0, 2]), (3, vec![1])]);
+        assert_eq!([placement.requests(0), placement.requests(1)], [0, 3]);
+        [1, 1, 3].into_iter().for_each(|lane| placement.ended(lane, 1_000));
         assert_eq!(placement.requests(1), 0);
+        assert_eq!(place(&mut placer, &batch[1..2]), [(1, vec![0])], "the first lane is empty again");
     }
 
     #[test]
-    fn a_contended_key_stays_with_its_worker_for_other_batches() {
+    fn a_contended_key_stays_with_its_lane_for_other_batches() {
         let placement = placement(LargeComponents::Keep);
         let [mut one, mut other] = [0, 1].map(|own| Placer::new(&placement, own));
         let both = [footprint(&[], &[7]), footprint(&[7], &[])];
         assert_eq!(place(&mut one, &both), [(0, vec![0, 1])]);
         let reader = [footprint(&[7], &[5]), footprint(&[8], &[])];
         assert_eq!(place(&mut other, &reader), [(0, vec![0]), (1, vec![1])]);
-        assert_eq!(place(&mut other, &[footprint(&[], &[5])]), [(1, vec![0])], "nobody else used key 5");
+        assert_eq!(place(&mut other, &[footprint(&[], &[5])]), [(3, vec![0])], "nobody else used key 5");
         let aborted = footprint(&[7], &[6]);
         assert_eq!(other.place_again(&aborted), 0);
         assert_eq!(place(&mut other, &[footprint(&[], &[6])]), [(0, vec![0])]);

@@ -5,10 +5,12 @@
 
 use engine::Scheme;
 use engine::driver::{Driver, Job, Limit, Retry};
+use engine::entry::Given;
+use engine::levers;
 
 use crate::catalogue::{self, Visit};
 use crate::tests::common::movers::Movers;
-use crate::tests::common::{Plan, run_job};
+use crate::tests::common::{Plan, run_job, values};
 
 /// Fifty clients of a worker, whose attempts overlap because each waits before it commits.
 fn crowd(pause_ns: u64, requests: u64) -> Plan {
@@ -17,31 +19,37 @@ fn crowd(pause_ns: u64, requests: u64) -> Plan {
 
 /// Runs a plan of [`Movers`], whose twelve rows change places all the time. Returns the aborts for each request,
 /// rounded up.
-struct Aborts<'p>(&'p Plan, fn(Job) -> Job);
+struct Aborts<'p>(&'p Plan, Given, fn(Job) -> Job);
 
 impl Visit for Aborts<'_> {
     /// None where the driver refuses the job.
     type Out = Option<(u64, [u64; 2])>;
 
     fn visit<S: Scheme>(self) -> Self::Out {
-        let Self(plan, change) = self;
+        let Self(plan, given, change) = self;
         let clients = plan.workers * plan.clients;
         let limit = Limit::Requests(plan.requests);
         let job =
             change(Job { pause_ns: plan.pause_ns, ..Job::new(plan.workers, clients, limit, plan.seed) });
-        if S::Driver::refuses(&job).is_some() {
+        let is_refused = levers::admit::<S>(&values::<S>(given)).is_err();
+        if is_refused || S::Driver::refuses(&job).is_some() {
             return None;
         }
-        let outcome = run_job::<S, Movers>(plan, job, &[]);
+        let outcome = run_job::<S, Movers>(plan, job, given);
         let aborts: u64 = outcome.types.iter().flat_map(|tally| tally.aborts).sum();
         Some((aborts.div_ceil(clients as u64 * plan.requests), outcome.turns))
     }
 }
 
 /// The aborts of each scheme.
-fn aborts(plan: &Plan, change: fn(Job) -> Job) -> impl Iterator<Item = (&'static str, u64, [u64; 2])> {
+fn aborts(
+    plan: &Plan,
+    given: Given,
+    change: fn(Job) -> Job,
+) -> impl Iterator<Item = (&'static str, u64, [u64; 2])> {
     catalogue::infos().filter_map(move |info| {
-        let found = catalogue::with(info.name, Aborts(plan, change)).expect("a scheme of the catalogue");
+        let found =
+            catalogue::with(info.name, Aborts(plan, given, change)).expect("a scheme of the catalogue");
         found.map(|(aborts, turns)| (info.name, aborts, turns))
     })
 }
@@ -52,7 +60,7 @@ fn pauses_grow_with_attempts_however_long_these_last() {
     for pause_ns in [5_000, 2_000_000] {
         let plan = crowd(pause_ns, 2);
         let without_turns = |job| Job { retry: Retry::Backoff, ..job };
-        for (scheme, aborts, turns) in aborts(&plan, without_turns) {
+        for (scheme, aborts, turns) in aborts(&plan, &[], without_turns) {
             assert!(aborts <= 20, "{scheme}: {aborts} aborts a request in {plan:?}");
             assert_eq!(turns, [0, 0], "{scheme}: nobody gets a turn that was not asked for");
         }
@@ -64,7 +72,7 @@ fn turns_bound_what_requests_fail_where_nobody_steps_aside() {
     let plan = crowd(5_000, 10);
     let at_once = |job| Job { retry: Retry::Fixed, backoff_ns: 0, turn_after: 16, ..job };
     let mut has_turns = false;
-    for (scheme, aborts, turns) in aborts(&plan, at_once) {
+    for (scheme, aborts, turns) in aborts(&plan, &[], at_once) {
         // Fifty until the request has its worker's turn, and one more.
         assert!(aborts <= 52, "{scheme}: {aborts} aborts a request");
         has_turns |= turns[0] > 0;
@@ -76,8 +84,19 @@ fn turns_bound_what_requests_fail_where_nobody_steps_aside() {
 fn few_requests_are_under_way_where_most_would_be_in_vain() {
     let plan = crowd(5_000, 20);
     let regulated = |job| Job { is_regulated: true, ..job };
-    for (scheme, aborts, turns) in aborts(&plan, regulated) {
+    for (scheme, aborts, turns) in aborts(&plan, &[], regulated) {
         assert!(aborts <= 6, "{scheme}: {aborts} aborts a request");
+        assert_eq!(turns, [0, 0], "{scheme}: nobody gets a turn that was not asked for");
+    }
+}
+
+#[test]
+fn requests_that_are_known_to_conflict_do_not_meet_if_they_are_reordered() {
+    let plan = crowd(5_000, 10);
+    let keep: Given = &[("run.reorder", "keep"), ("run.reorder_batch", "50")];
+    for (scheme, aborts, turns) in aborts(&plan, keep, |job| job) {
+        // Some five without. Leases are short until the length of an attempt is known.
+        assert!(aborts <= 1, "{scheme}: {aborts} aborts a request");
         assert_eq!(turns, [0, 0], "{scheme}: nobody gets a turn that was not asked for");
     }
 }

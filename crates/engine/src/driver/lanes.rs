@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use sync::atomic::{AtomicU64, Ordering};
 use sync::fiber::FiberQueue;
-use sync::{Latched, Padded, clock, waiter};
+use sync::{Latched, Padded, waiter};
 
 use super::placement::{Placement, Placer};
 use super::{Control, Job, Part, Reorder, pay};
@@ -248,10 +248,8 @@ impl<'s> Hall<'s> {
                 queue.line.stand();
                 continue;
             };
-            let began = clock::ticks();
             task.result = lane.attempt(&mut task);
-            let took_ns = clock::ticks_to_ns(clock::ticks().wrapping_sub(began));
-            self.lanes.placement.ended(task.lane, took_ns);
+            self.lanes.placement.ended(task.lane);
             task.is_executed = true;
             self.answer(task);
             // The client sends its next request, and other lanes go on.

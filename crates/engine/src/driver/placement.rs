@@ -3,8 +3,9 @@
 //! Each worker gathers the requests of its clients in batches. The requests of a batch that conflict, as far as their
 //! footprints tell, are placed in the same lane of the same worker, which executes them one after the other. The source
 //! says no more than that. For the conflicts of requests in different batches, which may be batches of different
-//! workers, this file adds *leases*: a contended key belongs to the lane in which its requests were placed last, for
-//! about the time that they take there. Later requests with the key are placed there, too, and extend the lease.
+//! workers, this file adds *leases*: a contended key belongs to the lane in which its requests were placed last, until the
+//! worker of the lane has executed as many requests as it had then, and a batch more. Later requests with the key are
+//! placed there, too, and extend the lease.
 //!
 //! A wrong placement costs conflicts, which the scheme resolves, and never correctness. So all accesses to the shared
 //! words are Relaxed, and a lease may be overwritten by that of another key with the same place.
@@ -12,20 +13,17 @@
 use core::num::NonZero;
 
 use orders::{KeySets, LargeComponents, ThreadAware};
+use sync::Padded;
 use sync::atomic::{AtomicU64, Ordering};
-use sync::{Padded, clock};
 
 use super::Reorder;
 use crate::Footprint;
 
 /// The number of places for leases: a power of two, many times the number of contended keys.
 const LEASES: usize = 1 << 14;
-/// The bits of a lease that name the lane. The bits above are the time at which it ends.
+/// The bits of a lease that name the lane. The bits above are the number of ended requests of the lane's worker at which
+/// the lease ends.
 const LANE_BITS: u32 = 24;
-/// The unit of the time in a lease: about a microsecond.
-const TIME_SHIFT: u32 = 10;
-/// The length of an attempt before one was measured: long, since a lease that ends too early costs more.
-const FIRST_NS: u64 = 20_000;
 /// The maximum number of lanes among which an empty one is looked for.
 const LOOKS: usize = 32;
 
@@ -45,8 +43,8 @@ pub(super) struct Placement {
 struct Load {
     /// The number of requests that were placed on it and have not ended.
     requests: AtomicU64,
-    /// The mean time that it takes for one, of the last ones; in nanoseconds, 0 before the first.
-    each_ns: AtomicU64,
+    /// The number of requests that have ended on it.
+    ended: AtomicU64,
 }
 
 impl Placement {
@@ -58,16 +56,12 @@ impl Placement {
         Self { reorder, leases, workers: (0..workers).map(|_| Padded::default()).collect(), lanes }
     }
 
-    /// Records that a lane has executed a request in this time.
-    pub(super) fn ended(&self, lane: u32, took_ns: u64) {
+    /// Records that a lane has executed a request.
+    pub(super) fn ended(&self, lane: u32) {
         self.lanes[lane as usize].fetch_sub(1, Ordering::Relaxed);
         let load = &self.workers[self.worker_of(lane)];
         load.requests.fetch_sub(1, Ordering::Relaxed);
-        let mean_ns = load.each_ns.load(Ordering::Relaxed);
-        // Time without a core does not make a request long.
-        let took_ns = took_ns.min(4 * mean_ns + 100_000);
-        let next_ns = if mean_ns == 0 { took_ns } else { mean_ns - mean_ns / 16 + took_ns / 16 };
-        load.each_ns.store(next_ns, Ordering::Relaxed);
+        load.ended.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The worker that a lane belongs to.
@@ -80,28 +74,26 @@ impl Placement {
     }
 
     /// The lane that has a lease of the key.
-    fn holder(&self, key: u64, now_ns: u64) -> Option<u32> {
+    fn holder(&self, key: u64) -> Option<u32> {
         let lease = self.place(key).load(Ordering::Relaxed);
-        (lease >> LANE_BITS > now_ns >> TIME_SHIFT).then_some((lease & ((1 << LANE_BITS) - 1)) as u32)
+        let lane = (lease & ((1 << LANE_BITS) - 1)) as u32;
+        let ended = self.workers[self.worker_of(lane)].ended.load(Ordering::Relaxed);
+        (lease >> LANE_BITS > ended).then_some(lane)
     }
 
-    /// Gives the lane a lease of the key, for the time in which it is likely to have requests with it.
-    fn lease(&self, key: u64, lane: u32, now_ns: u64) {
+    /// Gives the lane a lease of the key, for the time in which its worker is likely to have requests with it.
+    fn lease(&self, key: u64, lane: u32) {
         let worker = self.worker_of(lane);
-        let each_ns = match self.workers[worker].each_ns.load(Ordering::Relaxed) {
-            0 => FIRST_NS,
-            ns => ns,
-        };
-        let lasts_ns = each_ns * (self.requests(worker) + self.reorder.batch_max as u64);
-        let until = (now_ns + lasts_ns) >> TIME_SHIFT;
+        let ended = self.workers[worker].ended.load(Ordering::Relaxed);
+        let until = ended + self.requests(worker) + self.reorder.batch_max as u64;
         self.place(key).store(until << LANE_BITS | u64::from(lane), Ordering::Relaxed);
     }
 
     /// Gives the lane all leases that any lane has of the keys of a request that was placed in it.
-    fn renew(&self, footprint: &Footprint, lane: u32, now_ns: u64) {
+    fn renew(&self, footprint: &Footprint, lane: u32) {
         for key in footprint.writes().iter().chain(footprint.reads()) {
-            if self.holder(*key, now_ns).is_some() {
-                self.lease(*key, lane, now_ns);
+            if self.holder(*key).is_some() {
+                self.lease(*key, lane);
             }
         }
     }
@@ -111,9 +103,9 @@ impl Placement {
     }
 
     /// Counts the keys of a footprint by the lanes that have leases of them.
-    fn vote(&self, footprint: &Footprint, now_ns: u64, votes: &mut Vec<(u32, u32)>) {
+    fn vote(&self, footprint: &Footprint, votes: &mut Vec<(u32, u32)>) {
         for key in footprint.writes().iter().chain(footprint.reads()) {
-            let Some(holder) = self.holder(*key, now_ns) else { continue };
+            let Some(holder) = self.holder(*key) else { continue };
             match votes.iter_mut().find(|(lane, _)| *lane == holder) {
                 Some((_, keys)) => *keys += 1,
                 None => votes.push((holder, 1)),
@@ -192,18 +184,17 @@ impl<'s> Placer<'s> {
         division.divide(sets, order, workers, placement.reorder.large);
         lanes.clear();
         lanes.resize(len, 0);
-        let now_ns = clock::now_ns();
         for piece in division.pieces() {
             votes.clear();
-            piece.iter().for_each(|at| placement.vote(footprint_of(*at), now_ns, votes));
+            piece.iter().for_each(|at| placement.vote(footprint_of(*at), votes));
             let lane = placement.choose(piece.len(), *own, votes);
             for at in piece {
                 lanes[*at as usize] = lane;
-                placement.renew(footprint_of(*at), lane, now_ns);
+                placement.renew(footprint_of(*at), lane);
             }
         }
         for (key, at) in division.conflicts() {
-            placement.lease(key, lanes[at as usize], now_ns);
+            placement.lease(key, lanes[at as usize]);
         }
     }
 
@@ -215,12 +206,11 @@ impl<'s> Placer<'s> {
 
     /// Places a request whose last attempt was aborted: returns its lane. All that it writes is contended.
     pub(super) fn place_again(&mut self, footprint: &Footprint) -> u32 {
-        let now_ns = clock::now_ns();
         self.votes.clear();
-        self.placement.vote(footprint, now_ns, &mut self.votes);
+        self.placement.vote(footprint, &mut self.votes);
         let lane = self.placement.choose(1, self.own, &self.votes);
-        self.placement.renew(footprint, lane, now_ns);
-        footprint.writes().iter().for_each(|key| self.placement.lease(*key, lane, now_ns));
+        self.placement.renew(footprint, lane);
+        footprint.writes().iter().for_each(|key| self.placement.lease(*key, lane));
         lane
     }
 }
@@ -251,7 +241,7 @@ mod tests {
         let batch = [footprint(&[1], &[2]), footprint(&[], &[3]), footprint(&[2], &[])];
         assert_eq!(place(&mut placer, &batch), [(1, vec![0, 2]), (3, vec![1])]);
         assert_eq!([placement.requests(0), placement.requests(1)], [0, 3]);
-        [1, 1, 3].into_iter().for_each(|lane| placement.ended(lane, 1_000));
+        [1, 1, 3].into_iter().for_each(|lane| placement.ended(lane));
         assert_eq!(placement.requests(1), 0);
         assert_eq!(place(&mut placer, &batch[1..2]), [(1, vec![0])], "the first lane is empty again");
     }
@@ -271,13 +261,19 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_ends() {
+    fn a_lease_ends_when_its_worker_has_executed_a_batch_more() {
         let placement = placement(LargeComponents::Keep);
-        let now_ns = clock::now_ns();
-        placement.lease(9, 1, now_ns);
-        assert_eq!(placement.holder(9, now_ns), Some(1));
-        assert_eq!(placement.holder(9, now_ns + 8 * FIRST_NS + 2_048), None);
-        assert_eq!(placement.holder(10, now_ns), None);
+        placement.workers[1].requests.store(8, Ordering::Relaxed);
+        placement.lanes[1].store(8, Ordering::Relaxed);
+        assert_eq!(placement.holder(9), None);
+        placement.lease(9, 1);
+        placement.workers[1].requests.store(16, Ordering::Relaxed);
+        placement.lanes[1].store(16, Ordering::Relaxed);
+        for _ in 0..16 {
+            assert_eq!([placement.holder(9), placement.holder(10)], [Some(1), None]);
+            placement.ended(1);
+        }
+        assert_eq!(placement.holder(9), None);
     }
 
     #[test]

@@ -95,7 +95,7 @@ fn requests_that_are_known_to_conflict_do_not_meet_if_they_are_reordered() {
     let plan = crowd(5_000, 10);
     let keep: Given = &[("run.reorder", "keep"), ("run.reorder_batch", "50")];
     for (scheme, aborts, turns) in aborts(&plan, keep, |job| job) {
-        // Some five without. Leases are short until the length of an attempt is known.
+        // Some five without.
         assert!(aborts <= 1, "{scheme}: {aborts} aborts a request");
         assert_eq!(turns, [0, 0], "{scheme}: nobody gets a turn that was not asked for");
     }

@@ -12,7 +12,7 @@ use crate::tests::common::order::{Order, interleave};
 use crate::tests::common::stage::{Halts, MISSING, X, Y, add, attempt, look, scan};
 use crate::tests::common::{Cell, Given};
 
-crate::tests::conformance!(crate::multiversion::cicada::entry::ENTRY: plain, without_snapshots);
+crate::tests::conformance!(crate::multiversion::cicada::entry::ENTRY: reordered, plain, without_snapshots);
 
 /// No attempt waits for an undecided version.
 const NO_WAIT: Given = &[("cicada.pending", "abort")];

@@ -8,7 +8,7 @@ use crate::multiversion::hekaton::Hekaton;
 use crate::tests::common::Cell;
 use crate::tests::common::stage::{Halts, MISSING, X, Y, add, added, attempt, scan};
 
-crate::tests::conformance!(crate::multiversion::hekaton::entry::ENTRY: without_speculation);
+crate::tests::conformance!(crate::multiversion::hekaton::entry::ENTRY: reordered, without_speculation);
 
 fn stage() -> (Database<Hekaton>, Table<Cell>) {
     crate::tests::common::stage::stage(&[])

@@ -24,6 +24,11 @@ const OPTIONS: &[Choice] = &[
     ("run.index=ordered", |request| Request { set: vec!["run.index=ordered".to_owned()], ..request }),
     ("run.versions=apart", |request| Request { set: vec!["run.versions=apart".to_owned()], ..request }),
     ("run.splitting=off", |request| Request { set: vec!["run.splitting=off".to_owned()], ..request }),
+    ("run.reorder=keep", |request| Request {
+        clients: Some(MANY),
+        set: vec!["run.reorder=keep".to_owned()],
+        ..request
+    }),
     ("run.durability=group", |request| Request { set: vec!["run.durability=group".to_owned()], ..request }),
     (UNHINTED, |request| Request { set: vec![UNHINTED.to_owned()], ..request }),
 ];

@@ -1,7 +1,7 @@
 //! Histories under the levers of the engine: every scheme keeps its promise where the column groups of a row share a
-//! record, and where updates read before they write.
+//! record, where updates read before they write, and where requests that conflict are given to the same worker.
 
-use engine::Admits;
+use engine::{Admits, Family};
 use schemes::catalogue;
 use trials::{Budget, Campaign, CampaignMonitor, TrialLimit};
 
@@ -22,5 +22,31 @@ fn every_scheme_keeps_its_promise_whatever_the_levers() {
         let report = campaign.run(&FEW, &CampaignMonitor::default());
         assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);
         assert!(report.schedules >= 150 && report.transactions >= 8_000, "{}", info.name);
+    }
+}
+
+#[test]
+fn every_scheme_keeps_its_promise_if_requests_are_reordered() {
+    let few = Budget { schedules: TrialLimit::Count(60), transactions: TrialLimit::Count(3_000), ..FEW };
+    for (info, large) in catalogue::infos().zip(["keep", "cut"].into_iter().cycle()) {
+        if info.workers != Admits::Any {
+            continue;
+        }
+        let given = [("run.reorder", large), ("run.reorder_batch", "3")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let scheme = instances::trial(info.name).expect("a scheme of the catalogue");
+        match Campaign::new(scheme, &given) {
+            Ok(campaign) => {
+                let report = campaign.run(&few, &CampaignMonitor::default());
+                assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);
+                assert!(report.schedules >= 60 && report.transactions >= 3_000, "{}", info.name);
+            }
+            Err(refusal) => {
+                let order_by_themselves =
+                    [Family::Partitioned, Family::Reordering, Family::Batched, Family::Deterministic];
+                assert!(order_by_themselves.contains(&info.family), "{}: {refusal}", info.name);
+                assert!(refusal.to_string().contains("leave `run.reorder` at `off`"), "{refusal}");
+            }
+        }
     }
 }

@@ -45,7 +45,7 @@ const CAPABILITIES: &[Capability] = &[
     wanted(
         "thread_aware_reordering",
         "reordering for the threads of an engine without a central validator",
-        ToldBy::Nothing,
+        ToldBy::Setting("run.reorder"),
     ),
     wanted("replication", "replication", ToldBy::Nothing),
     wanted("phase_switching", "a scheme that switches phases", ToldBy::Scheme("star")),

@@ -11,12 +11,12 @@ use storage::{Key, OrderedKey, Row, Table};
 /// A footprint may be incomplete, and may have rows that are not touched after all. It decides only where and when a
 /// request is executed, and never whether its result is correct.
 #[derive(Clone, Default)]
-pub struct Footprint {
+pub struct InputFootprint {
     reads: Vec<u64>,
     writes: Vec<u64>,
 }
 
-impl Footprint {
+impl InputFootprint {
     /// Adds a row that is read and not written.
     #[inline]
     pub fn read<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key) {
@@ -47,7 +47,7 @@ impl Footprint {
 }
 
 #[cfg(all(test, not(loom)))]
-impl Footprint {
+impl InputFootprint {
     /// The footprint with these numbers.
     pub(crate) fn of_numbers(reads: &[u64], writes: &[u64]) -> Self {
         Self { reads: reads.to_vec(), writes: writes.to_vec() }
@@ -60,9 +60,9 @@ fn number<R: Row + ?Sized>(table: Table<R>, key: R::Key) -> u64 {
     group.wrapping_add(key.ordered().hash()).hash()
 }
 
-impl fmt::Debug for Footprint {
+impl fmt::Debug for InputFootprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Footprint")
+        f.debug_struct("InputFootprint")
             .field("reads", &self.reads.len())
             .field("writes", &self.writes.len())
             .finish()

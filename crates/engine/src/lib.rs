@@ -33,7 +33,7 @@ pub use abort::Abort;
 pub use access_set::AccessSet;
 pub use counter::Counter;
 pub use database::{Database, MakeError, View};
-pub use footprint::Footprint;
+pub use footprint::InputFootprint;
 pub use leaf_set::LeafSet;
 pub use meter::{Meter, Phase};
 pub use observer::{Facet, Observe, Observer};

@@ -10,7 +10,9 @@ use core::fmt;
 
 use stdx::Rng;
 
-use crate::{Abort, Attempt, ClientId, Footprint, Homes, Observer, Pace, Scheme, Sink, TxnType, Workload};
+use crate::{
+    Abort, Attempt, ClientId, Homes, InputFootprint, Observer, Pace, Scheme, Sink, TxnType, Workload,
+};
 
 /// A call of a stored procedure: the input, and the output once it was executed. Used for one request after the other.
 pub struct Call {
@@ -70,7 +72,7 @@ pub trait Program<S: Scheme, O: Observer, L: Sink>: Sync {
     fn homes(&self, call: &Call) -> Homes;
 
     /// Adds the rows that the call is known to touch: [`Workload::footprint`].
-    fn footprint(&self, call: &Call, footprint: &mut Footprint);
+    fn footprint(&self, call: &Call, footprint: &mut InputFootprint);
 
     /// Executes the stored procedure; the call keeps its output.
     ///
@@ -143,7 +145,7 @@ impl<S: Scheme, O: Observer, L: Sink, W: Workload> Program<S, O, L> for Procedur
         self.0.homes(input::<W>(values(call)))
     }
 
-    fn footprint(&self, call: &Call, footprint: &mut Footprint) {
+    fn footprint(&self, call: &Call, footprint: &mut InputFootprint) {
         self.0.footprint(input::<W>(values(call)), footprint);
     }
 

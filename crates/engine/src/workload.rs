@@ -7,7 +7,7 @@ use stdx::Rng;
 use storage::{Groups, Index, IndexOn, Row, Schema, Table};
 
 use crate::setting::{Setting, SettingError, Values};
-use crate::{Abort, Footprint, Transaction};
+use crate::{Abort, InputFootprint, Transaction};
 
 /// A type of transaction of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +225,7 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// Adds the rows that the input is known to touch before it is executed. Requests are placed by it if they are
     /// [reordered](crate::driver::Reorder): rows that are never written, and rows that are found only during the
     /// execution, may be left out. By default no row is known.
-    fn footprint(&self, _input: &Self::Input, _footprint: &mut Footprint) {}
+    fn footprint(&self, _input: &Self::Input, _footprint: &mut InputFootprint) {}
 
     /// The stored procedure.
     fn execute<T: Transaction>(

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use engine::setting::Values;
 use engine::{
-    Abort, Additive, ClientId, Direction, Drive, Footprint, Groups, Index, IndexOn, Key, Loader, Quiesced,
-    Row, Schema, Share, Table, Transaction, Violation, Workload,
+    Abort, Additive, ClientId, Direction, Drive, Groups, Index, IndexOn, InputFootprint, Key, Loader,
+    Quiesced, Row, Schema, Share, Table, Transaction, Violation, Workload,
 };
 use stdx::Rng;
 use storage::{AnyKey, GroupVisit, Indexes, OrderedKey, TableId, accumulate, row_of, row_of_mut, words_of};
@@ -42,7 +42,7 @@ struct MockTable {
 pub(crate) struct Mock {
     tables: Vec<MockTable>,
     /// The rows that the last attempt read or changed by their keys.
-    touched: Footprint,
+    touched: InputFootprint,
 }
 
 /// One attempt against the engine.
@@ -141,7 +141,7 @@ impl Mock {
     pub(crate) fn new(schema: &Schema, heaps: &[&str]) -> Self {
         let tables = schema.names();
         let tables = tables.map(|name| MockTable { is_heap: heaps.contains(&name), ..MockTable::default() });
-        Self { tables: tables.collect(), touched: Footprint::default() }
+        Self { tables: tables.collect(), touched: InputFootprint::default() }
     }
 
     /// Runs one attempt, and undoes its changes when it fails.
@@ -482,12 +482,12 @@ impl<W: Workload> Fixture<W> {
         ended.filter(|ended| matches!(ended, Err(abort) if is_rollback(*abort))).count()
     }
 
-    /// Executes the next requests of each client. Returns the number of commits, the number of those whose footprint has
-    /// a row that was not touched, and the number of those that changed a row which the footprint has not.
+    /// Executes the next requests of each client. Returns the number of commits, the number of those whose footprint
+    /// has a row that was not touched, and the number of those that changed a row which the footprint has not.
     pub(crate) fn compare_footprints(&mut self, count: u64) -> [usize; 3] {
         let mut requests = [0; 3];
         for input in self.inputs(count) {
-            let mut known = Footprint::default();
+            let mut known = InputFootprint::default();
             self.workload.footprint(&input, &mut known);
             if self.execute(&input).is_ok() {
                 let touched = &self.mock.touched;

@@ -19,7 +19,7 @@ use sync::{Latched, Padded, waiter};
 use super::placement::{Placement, Placer};
 use super::{Control, Job, Part, Reorder, pay};
 use crate::meter::Meter;
-use crate::{Abort, Call, Footprint, Homes, Observe, Scheme, Scratch, Session, Ticket};
+use crate::{Abort, Call, Homes, InputFootprint, Observe, Scheme, Scratch, Session, Ticket};
 
 /// A request on its way.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Task {
     pub(super) call: Call,
     pub(super) ticket: Ticket,
     pub(super) meter: Meter,
-    pub(super) footprint: Footprint,
+    pub(super) footprint: InputFootprint,
     /// The lane in which it was placed.
     lane: u32,
     /// Whether it is on its way back to its client.
@@ -44,13 +44,16 @@ impl Task {
             call,
             ticket: Ticket::new(0, Homes::new()),
             meter: Meter::default(),
-            footprint: Footprint::default(),
+            footprint: InputFootprint::default(),
             lane: 0,
             is_executed: false,
             result: Ok(()),
         })
     }
 }
+
+/// A task moves by its pointer: its client has one for all of its requests.
+type Parcel = Box<Task>;
 
 /// State that the workers of a run share.
 #[derive(Debug)]
@@ -68,7 +71,7 @@ pub(super) struct Lanes {
 #[derive(Debug, Default)]
 struct Inbound {
     /// Those that its lanes execute, and those of its own clients, which come back.
-    tasks: Latched<Vec<Box<Task>>>,
+    tasks: Latched<Vec<Parcel>>,
     /// Their number, for a porter that does not hold the latch.
     waiting: AtomicU64,
 }
@@ -95,16 +98,25 @@ impl Lanes {
     }
 }
 
-/// A client that has not ended, or a fiber of its worker that was lost in a panic.
+/// A client that has not ended.
 pub(super) struct Present<'s> {
     lanes: &'s Lanes,
     control: &'s Control,
+    /// Whether the client is lost in a panic, unless it leaves.
+    is_lost: bool,
+}
+
+impl Present<'_> {
+    /// Ends the client.
+    pub(super) fn leave(mut self) {
+        self.is_lost = false;
+    }
 }
 
 impl Drop for Present<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            // Relaxed, here and below: see `is_broken` and `is_over`.
+        // Relaxed, here and below: see `is_broken` and `is_over`.
+        if self.is_lost {
             self.lanes.is_broken.store(1, Ordering::Relaxed);
             self.control.interrupt();
         }
@@ -118,9 +130,9 @@ pub(super) struct Hall<'s> {
     worker: usize,
     workers: usize,
     batch_max: usize,
-    batch: RefCell<Vec<Box<Task>>>,
+    batch: RefCell<Vec<Parcel>>,
     /// The tasks of a batch that is being placed.
-    placed: RefCell<Vec<Option<Box<Task>>>>,
+    placed: RefCell<Vec<Option<Parcel>>>,
     placer: RefCell<Placer<'s>>,
     /// By client of this worker.
     seats: Box<[Seat]>,
@@ -132,14 +144,14 @@ pub(super) struct Hall<'s> {
 #[derive(Default)]
 struct Seat {
     line: FiberQueue,
-    task: RefCell<Option<Box<Task>>>,
+    task: RefCell<Option<Parcel>>,
 }
 
 /// Where a lane waits for tasks.
 #[derive(Default)]
 struct Queue {
     line: FiberQueue,
-    tasks: RefCell<VecDeque<Box<Task>>>,
+    tasks: RefCell<VecDeque<Parcel>>,
 }
 
 impl<'s> Hall<'s> {
@@ -158,14 +170,14 @@ impl<'s> Hall<'s> {
         }
     }
 
-    /// Announces a client. It is present until the result is dropped.
+    /// Announces a client. If the result is dropped before it [leaves](Present::leave), the run breaks off.
     pub(super) fn enter(&self, control: &'s Control) -> Present<'s> {
-        Present { lanes: self.lanes, control }
+        Present { lanes: self.lanes, control, is_lost: true }
     }
 
     /// Has a lane execute an attempt of the task's request, and returns the task with the end of the attempt. `None`
     /// if a worker has panicked.
-    pub(super) fn execute(&self, mut task: Box<Task>) -> Option<(Box<Task>, Result<(), Abort>)> {
+    pub(super) fn execute(&self, mut task: Parcel) -> Option<(Parcel, Result<(), Abort>)> {
         if self.lanes.is_broken() {
             return None;
         }
@@ -206,7 +218,7 @@ impl<'s> Hall<'s> {
     }
 
     /// Sends the requests of a piece to their lane.
-    fn send(&self, piece: impl Iterator<Item = Box<Task>>) {
+    fn send(&self, piece: impl Iterator<Item = Parcel>) {
         let mut piece = piece.peekable();
         let Some(first) = piece.peek() else { return };
         match self.lanes.placement.worker_of(first.lane) {
@@ -216,14 +228,14 @@ impl<'s> Hall<'s> {
     }
 
     /// Puts a task at the end of a lane of this worker.
-    fn line_up(&self, task: Box<Task>) {
+    fn line_up(&self, task: Parcel) {
         let queue = &self.queues[task.lane as usize / self.workers];
         queue.tasks.borrow_mut().push_back(task);
         queue.line.call();
     }
 
     /// Gives an executed task back to its client.
-    fn answer(&self, task: Box<Task>) {
+    fn answer(&self, task: Parcel) {
         match task.client as usize % self.workers {
             own if own == self.worker => self.hand_over(task),
             other => self.lanes.workers[other].put(core::iter::once(task)),
@@ -231,7 +243,7 @@ impl<'s> Hall<'s> {
     }
 
     /// Hands a task to its client, which is one of this worker's.
-    fn hand_over(&self, task: Box<Task>) {
+    fn hand_over(&self, task: Parcel) {
         let seat = &self.seats[task.client as usize / self.workers];
         *seat.task.borrow_mut() = Some(task);
         seat.line.call();
@@ -282,7 +294,7 @@ impl<'s> Hall<'s> {
 }
 
 impl Inbound {
-    fn put(&self, sent: impl Iterator<Item = Box<Task>>) {
+    fn put(&self, sent: impl Iterator<Item = Parcel>) {
         let mut tasks = self.tasks.lock();
         tasks.extend(sent);
         self.waiting.store(tasks.len() as u64, Ordering::Relaxed); // Relaxed: a hint; the latch orders the rest.
@@ -293,7 +305,7 @@ impl Inbound {
     }
 
     /// Exchanges the tasks for an empty list.
-    fn take(&self, empty: &mut Vec<Box<Task>>) {
+    fn take(&self, empty: &mut Vec<Parcel>) {
         if !self.is_empty() {
             let mut tasks = self.tasks.lock();
             core::mem::swap(&mut *tasks, empty);

@@ -164,8 +164,8 @@ impl Job {
     }
 }
 
-/// Thread-aware reordering: requests of a batch that conflict, as far as their [footprints](crate::Footprint) tell, are
-/// executed by the same worker, one after the other (Ding, Kot, Gehrke, PVLDB 12(2), 2018).
+/// Thread-aware reordering: requests of a batch that conflict, as far as their [footprints](crate::InputFootprint)
+/// tell, are executed by the same worker, one after the other (Ding, Kot, Gehrke, PVLDB 12(2), 2018).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reorder {
     /// The maximum number of requests in a batch of a worker.
@@ -398,7 +398,8 @@ pub trait Driver<S: Scheme> {
 }
 
 /// The refusal of drivers that do not [reorder](Driver::REORDERS).
-pub(crate) const REFUSES_REORDERING: &str = "the scheme decides by itself where and in which order transactions execute: leave `run.reorder` at `off`";
+pub(crate) const REFUSES_REORDERING: &str = "the scheme decides by itself where and in which \
+    order transactions execute: leave `run.reorder` at `off`";
 
 /// One worker's part of a run.
 pub struct Part<'r, S: Scheme, V: Observe = ()> {

@@ -53,8 +53,8 @@ impl<S: Scheme> Driver<S> for PerWorker {
             for (nth, client) in clients.enumerate() {
                 let present = hall.enter(part.control);
                 crew.spawn(STACK_BYTES, move || {
-                    let _present = present;
                     Client::new(part, client, desk, Some(hall)).serve();
+                    present.leave();
                 });
                 crew.spawn(STACK_BYTES, move || hall.serve(nth, part));
             }

@@ -3,9 +3,9 @@
 //! Each worker gathers the requests of its clients in batches. The requests of a batch that conflict, as far as their
 //! footprints tell, are placed in the same lane of the same worker, which executes them one after the other. The source
 //! says no more than that. For the conflicts of requests in different batches, which may be batches of different
-//! workers, this file adds *leases*: a contended key belongs to the lane in which its requests were placed last, until the
-//! worker of the lane has executed as many requests as it had then, and a batch more. Later requests with the key are
-//! placed there, too, and extend the lease.
+//! workers, this file adds *leases*: a contended key belongs to the lane in which its requests were placed last, until
+//! the worker of the lane has executed as many requests as it had then, and a batch more. Later requests with the key
+//! are placed there, too, and extend the lease.
 //!
 //! A wrong placement costs conflicts, which the scheme resolves, and never correctness. So all accesses to the shared
 //! words are Relaxed, and a lease may be overwritten by that of another key with the same place.
@@ -17,12 +17,12 @@ use sync::Padded;
 use sync::atomic::{AtomicU64, Ordering};
 
 use super::Reorder;
-use crate::Footprint;
+use crate::InputFootprint;
 
 /// The number of places for leases: a power of two, many times the number of contended keys.
 const LEASES: usize = 1 << 14;
-/// The bits of a lease that name the lane. The bits above are the number of ended requests of the lane's worker at which
-/// the lease ends.
+/// The bits of a lease that name the lane. The bits above are the number of ended requests of the lane's worker at
+/// which the lease ends.
 const LANE_BITS: u32 = 24;
 /// The maximum number of lanes among which an empty one is looked for.
 const LOOKS: usize = 32;
@@ -90,7 +90,7 @@ impl Placement {
     }
 
     /// Gives the lane all leases that any lane has of the keys of a request that was placed in it.
-    fn renew(&self, footprint: &Footprint, lane: u32) {
+    fn renew(&self, footprint: &InputFootprint, lane: u32) {
         for key in footprint.writes().iter().chain(footprint.reads()) {
             if self.holder(*key).is_some() {
                 self.lease(*key, lane);
@@ -103,7 +103,7 @@ impl Placement {
     }
 
     /// Counts the keys of a footprint by the lanes that have leases of them.
-    fn vote(&self, footprint: &Footprint, votes: &mut Vec<(u32, u32)>) {
+    fn vote(&self, footprint: &InputFootprint, votes: &mut Vec<(u32, u32)>) {
         for key in footprint.writes().iter().chain(footprint.reads()) {
             let Some(holder) = self.holder(*key) else { continue };
             match votes.iter_mut().find(|(lane, _)| *lane == holder) {
@@ -170,9 +170,9 @@ impl<'s> Placer<'s> {
         Self { placement, own, division: ThreadAware::default(), order, lanes, votes: Vec::new() }
     }
 
-    /// Divides a batch of `len` requests into pieces and places each; `footprint_of` returns the footprint of the request
-    /// at a position.
-    pub(super) fn place<'f>(&mut self, len: usize, footprint_of: impl Fn(u32) -> &'f Footprint) {
+    /// Divides a batch of `len` requests into pieces and places each; `footprint_of` returns the footprint of the
+    /// request at a position.
+    pub(super) fn place<'f>(&mut self, len: usize, footprint_of: impl Fn(u32) -> &'f InputFootprint) {
         let Self { placement, own, division, order, lanes, votes } = self;
         let workers = NonZero::new(placement.workers.len()).expect("there is a worker");
         order.clear();
@@ -186,7 +186,9 @@ impl<'s> Placer<'s> {
         lanes.resize(len, 0);
         for piece in division.pieces() {
             votes.clear();
-            piece.iter().for_each(|at| placement.vote(footprint_of(*at), votes));
+            for at in piece {
+                placement.vote(footprint_of(*at), votes);
+            }
             let lane = placement.choose(piece.len(), *own, votes);
             for at in piece {
                 lanes[*at as usize] = lane;
@@ -198,14 +200,14 @@ impl<'s> Placer<'s> {
         }
     }
 
-    /// The pieces of the last batch: the lane of each, and the positions of its requests, in the order in which they are
-    /// to be executed.
+    /// The pieces of the last batch: the lane of each, and the positions of its requests, in the order in which they
+    /// are to be executed.
     pub(super) fn placed(&self) -> impl Iterator<Item = (u32, &[u32])> {
         self.division.pieces().map(|piece| (self.lanes[piece[0] as usize], piece))
     }
 
     /// Places a request whose last attempt was aborted: returns its lane. All that it writes is contended.
-    pub(super) fn place_again(&mut self, footprint: &Footprint) -> u32 {
+    pub(super) fn place_again(&mut self, footprint: &InputFootprint) -> u32 {
         self.votes.clear();
         self.placement.vote(footprint, &mut self.votes);
         let lane = self.placement.choose(1, self.own, &self.votes);
@@ -224,12 +226,12 @@ mod tests {
         Placement::new(Reorder { batch_max: 8, large }, 2, 8)
     }
 
-    fn footprint(reads: &[u64], writes: &[u64]) -> Footprint {
-        Footprint::of_numbers(reads, writes)
+    fn footprint(reads: &[u64], writes: &[u64]) -> InputFootprint {
+        InputFootprint::of_numbers(reads, writes)
     }
 
     /// The pieces of a batch, each with its lane.
-    fn place(placer: &mut Placer<'_>, batch: &[Footprint]) -> Vec<(u32, Vec<u32>)> {
+    fn place(placer: &mut Placer<'_>, batch: &[InputFootprint]) -> Vec<(u32, Vec<u32>)> {
         placer.place(batch.len(), |at| &batch[at as usize]);
         placer.placed().map(|(lane, piece)| (lane, piece.to_vec())).collect()
     }
@@ -241,7 +243,9 @@ mod tests {
         let batch = [footprint(&[1], &[2]), footprint(&[], &[3]), footprint(&[2], &[])];
         assert_eq!(place(&mut placer, &batch), [(1, vec![0, 2]), (3, vec![1])]);
         assert_eq!([placement.requests(0), placement.requests(1)], [0, 3]);
-        [1, 1, 3].into_iter().for_each(|lane| placement.ended(lane));
+        for lane in [1, 1, 3] {
+            placement.ended(lane);
+        }
         assert_eq!(placement.requests(1), 0);
         assert_eq!(place(&mut placer, &batch[1..2]), [(1, vec![0])], "the first lane is empty again");
     }
@@ -281,7 +285,7 @@ mod tests {
         for large in [LargeComponents::Keep, LargeComponents::Cut] {
             let placement = placement(large);
             let mut placer = Placer::new(&placement, 0);
-            let batch: Vec<Footprint> = (0..8).map(|_| footprint(&[], &[7])).collect();
+            let batch: Vec<InputFootprint> = (0..8).map(|_| footprint(&[], &[7])).collect();
             for _ in 0..5 {
                 place(&mut placer, &batch);
                 let loads = [0, 1].map(|worker| placement.requests(worker));

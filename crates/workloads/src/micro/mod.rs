@@ -22,8 +22,8 @@ mod tests;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Drive, Footprint, Forecast, Homes, Loader, Lookup, Quiesced, Row, Schema, Share, Table,
-    Transaction, TxnType, Violation, Workload,
+    Abort, ClientId, Drive, Forecast, Homes, InputFootprint, Loader, Lookup, Quiesced, Row, Schema, Share,
+    Table, Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -219,10 +219,14 @@ impl Workload for Micro {
         input.homes()
     }
 
-    fn footprint(&self, input: &Input, footprint: &mut Footprint) {
+    fn footprint(&self, input: &Input, footprint: &mut InputFootprint) {
         let unwritten = &input.all()[..input.all().len() - input.written().len()];
-        unwritten.iter().for_each(|object| footprint.read(self.table, *object));
-        input.written().iter().for_each(|object| footprint.write(self.table, *object));
+        for object in unwritten {
+            footprint.read(self.table, *object);
+        }
+        for object in input.written() {
+            footprint.write(self.table, *object);
+        }
     }
 
     fn execute<T: Transaction>(&self, input: &Input, (): &mut (), txn: &mut T) -> Result<Output, Abort> {

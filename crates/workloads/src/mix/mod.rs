@@ -10,8 +10,8 @@ mod op;
 
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Drive, Facet, Footprint, Forecast, Home, Homes, Index, IndexOn, Key, Loader, Lookup,
-    Quiesced, Row, Schema, Share, Table, Transaction, TxnType, Violation, Workload, additive,
+    Abort, ClientId, Drive, Facet, Forecast, Home, Homes, Index, IndexOn, InputFootprint, Key, Loader,
+    Lookup, Quiesced, Row, Schema, Share, Table, Transaction, TxnType, Violation, Workload, additive,
 };
 use stdx::Rng;
 use sync::atomic::{AtomicU64, Ordering};
@@ -389,7 +389,7 @@ impl Workload for Mix {
         homes
     }
 
-    fn footprint(&self, input: &Input, footprint: &mut Footprint) {
+    fn footprint(&self, input: &Input, footprint: &mut InputFootprint) {
         input.ops().iter().for_each(|op| op.footprint(&self.tables, footprint));
     }
 

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use engine::{Abort, Direction, Footprint, IndexOn, Transaction};
+use engine::{Abort, Direction, IndexOn, InputFootprint, Transaction};
 use stdx::Rng;
 
 use super::{ByLabel, CounterRow, LABELS, LabelKey, Labelled, Mix, MixKey, Note, Tables};
@@ -105,7 +105,7 @@ impl MixOp {
     }
 
     /// Adds the rows that the operation names by their keys: scans name none.
-    pub(super) fn footprint(self, tables: &Tables, footprint: &mut Footprint) {
+    pub(super) fn footprint(self, tables: &Tables, footprint: &mut InputFootprint) {
         match self {
             Self::Read(At::Labelled, key) => footprint.read(tables.labelled, key),
             Self::Read(At::Notes, key) => footprint.read(tables.notes, key),

@@ -34,7 +34,7 @@ mod tests;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Drive, Footprint, Forecast, Homes, Loader, Lookup, Quiesced, Schema, Share, Table,
+    Abort, ClientId, Drive, Forecast, Homes, InputFootprint, Loader, Lookup, Quiesced, Schema, Share, Table,
     Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
@@ -171,7 +171,7 @@ impl Workload for SmallBank {
         input.homes()
     }
 
-    fn footprint(&self, input: &Input, footprint: &mut Footprint) {
+    fn footprint(&self, input: &Input, footprint: &mut InputFootprint) {
         let Tables { savings, checking, .. } = self.tables;
         let [first, second] = [input.first, input.second].map(|party| Customer(party.id));
         match input.kind {

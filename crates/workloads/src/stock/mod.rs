@@ -25,8 +25,8 @@ mod tests;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Drive, Footprint, Forecast, Homes, Key, Loader, Lookup, Quiesced, Schema, Share, Table,
-    Transaction, TxnType, Violation, Workload,
+    Abort, ClientId, Drive, Forecast, Homes, InputFootprint, Key, Loader, Lookup, Quiesced, Schema, Share,
+    Table, Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
 
@@ -270,7 +270,7 @@ impl Workload for StockTable {
     }
 
     /// The rows that are written, but of those that are only read a few: a transaction may read all rows.
-    fn footprint(&self, input: &Input, footprint: &mut Footprint) {
+    fn footprint(&self, input: &Input, footprint: &mut InputFootprint) {
         let Settings { rows, reads, .. } = self.settings;
         let (walk, mut chooser) = (input.walk(&self.settings), input.chooser(&self.settings));
         for nth in 0..reads {

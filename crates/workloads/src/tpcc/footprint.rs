@@ -3,14 +3,14 @@
 //! Left out are rows that no transaction writes, and rows that are found only during the execution: those of a customer
 //! who is named and not numbered, of a customer's last order, and of the items of a district's last orders.
 
-use engine::Footprint;
+use engine::InputFootprint;
 
 use super::input::{Input, OrderStatus, Payment, Who};
 use super::keys::{CustomerKey, DistrictKey, NewOrderKey, StockKey, WarehouseKey};
 use super::schema::Tables;
 
 /// Adds the rows of a request.
-pub(super) fn add(tables: &Tables, input: &Input, footprint: &mut Footprint) {
+pub(super) fn add(tables: &Tables, input: &Input, footprint: &mut InputFootprint) {
     match input {
         Input::NewOrder(order) => {
             footprint.write(tables.district_next, DistrictKey::new(order.warehouse, order.district));
@@ -35,7 +35,7 @@ pub(super) fn add(tables: &Tables, input: &Input, footprint: &mut Footprint) {
     }
 }
 
-fn add_payment(tables: &Tables, payment: &Payment, footprint: &mut Footprint) {
+fn add_payment(tables: &Tables, payment: &Payment, footprint: &mut InputFootprint) {
     footprint.write(tables.warehouse, WarehouseKey::new(payment.warehouse));
     footprint.write(tables.district_ytd, DistrictKey::new(payment.warehouse, payment.district));
     if let Who::Number(customer) = payment.who {

@@ -26,7 +26,7 @@ mod stock_level;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Counter, Drive, Footprint, Forecast, Homes, Loader, Pace, Quiesced, Schema, Share,
+    Abort, ClientId, Counter, Drive, Forecast, Homes, InputFootprint, Loader, Pace, Quiesced, Schema, Share,
     Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
@@ -242,7 +242,7 @@ impl Workload for Tpcc {
         input.homes()
     }
 
-    fn footprint(&self, input: &Input, footprint: &mut Footprint) {
+    fn footprint(&self, input: &Input, footprint: &mut InputFootprint) {
         footprint::add(&self.tables, input, footprint);
     }
 

@@ -29,8 +29,8 @@ use core::ops::ControlFlow;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Direction, Drive, Footprint, Forecast, Homes, Loader, Lookup, Quiesced, Schema, Share,
-    Table, Transaction, TxnType, Violation, Workload,
+    Abort, ClientId, Direction, Drive, Forecast, Homes, InputFootprint, Loader, Lookup, Quiesced, Schema,
+    Share, Table, Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
 
@@ -338,7 +338,7 @@ impl<K: RecordKey> Workload for Ycsb<K> {
     }
 
     /// Of a scan, the first row only.
-    fn footprint(&self, input: &Input, footprint: &mut Footprint) {
+    fn footprint(&self, input: &Input, footprint: &mut InputFootprint) {
         for op in input.ops() {
             match op.kind {
                 Kind::Read | Kind::Scan => footprint.read(self.table, K::of(op.place)),

@@ -6,8 +6,8 @@ use core::ops::ControlFlow;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Direction, Drive, Footprint, Forecast, Homes, Index, IndexOn, Loader, Lookup, Quiesced,
-    Row, Schema, Share, Table, Transaction, TxnType, Violation, Workload,
+    Abort, ClientId, Direction, Drive, Forecast, Homes, Index, IndexOn, InputFootprint, Loader, Lookup,
+    Quiesced, Row, Schema, Share, Table, Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
 use sync::waiter;
@@ -301,7 +301,7 @@ impl Workload for Movers {
     }
 
     /// One row stands for all of them, whose changes meet in the leaves of the secondary indexes.
-    fn footprint(&self, input: &Input, footprint: &mut Footprint) {
+    fn footprint(&self, input: &Input, footprint: &mut InputFootprint) {
         let row = Place::new(0, 0);
         match input {
             Input::Change { .. } => footprint.write(self.items, row),

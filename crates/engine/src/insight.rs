@@ -18,8 +18,8 @@ pub struct Insight {
 pub struct StageTimes {
     /// The number of sampled transactions.
     pub transactions: u64,
-    /// Nanoseconds in each stage, of all these transactions and all their attempts together, by the stage's name: in the
-    /// order in which a transaction passes through the stages.
+    /// Nanoseconds in each stage, of all these transactions and all their attempts together, by the stage's name. The
+    /// stages are in the order in which a transaction passes through them.
     pub ns: Vec<(&'static str, u64)>,
 }
 

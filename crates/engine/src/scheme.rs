@@ -507,7 +507,7 @@ pub trait Scheme: Shape {
     fn abort<'db>(&'db self, txn: &mut Self::Txn<'db>);
 
     /// The scheme's own observations since the database was made. Asked for once, when a run has ended. A scheme that
-    /// makes some counts them for [sampled](Ticket::is_sampled) transactions only, so that other attempts cost a branch.
+    /// has some makes them of [sampled](Ticket::is_sampled) transactions only, so that other attempts cost a branch.
     fn insight(&self) -> Insight {
         Insight::default()
     }

@@ -1,7 +1,7 @@
 //! The picture of a batch: of one that was put in order, kept so that a report can show how its graph led to its order.
 //!
-//! Batches with a sampled transaction are candidates. The first of the largest that had victims is kept, so that what is
-//! shown is not the worst batch of the run, but one of those that the scheme is about.
+//! Batches with a sampled transaction are candidates. The first of the largest that had victims is kept: not the worst
+//! batch of the run, but one of those that the scheme is about.
 
 use engine::OrderedBatch;
 use orders::{BatchGraph, Decision, TxnFacts};
@@ -35,7 +35,8 @@ impl Picture {
         if retries.capacity() == 0 {
             retries.reserve_exact(self.size_max);
             edges.reserve_exact(self.size_max * (self.size_max - 1));
-            [&mut *victims, &mut *order].map(|list| list.reserve_exact(self.size_max));
+            victims.reserve_exact(self.size_max);
+            order.reserve_exact(self.size_max);
         }
         *left = stale as u64;
         retries.clear();

@@ -14,8 +14,9 @@ pub struct Request {
     pub facts: TxnFacts,
     /// Whether the transaction is sampled.
     pub is_sampled: bool,
-    /// Ticks for which its batch was put in order, and for which it was validated, if the transaction is sampled.
+    /// Ticks for which its batch was put in order, if the transaction is sampled.
     pub ordering: u64,
+    /// Ticks for which its batch was validated, if the transaction is sampled.
     pub validation: u64,
     /// The writes.
     pub writes: Vec<Written>,

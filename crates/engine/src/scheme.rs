@@ -200,7 +200,8 @@ pub struct Ticket {
     pub read_only: bool,
     /// Whether the attempt must see everything that was committed before it began, where the scheme has a choice.
     pub is_fresh: bool,
-    /// Whether the transaction is sampled: its scheme may look at the clock for it. See [`Scheme::insight`].
+    /// Whether the transaction is sampled: its scheme may look at the clock for it. See [`Scheme::insight`]. Not set
+    /// where transactions run in batches.
     pub is_sampled: bool,
     /// The purpose of the attempt, in a batch whose order is fixed before execution.
     pub step: Step,

@@ -501,7 +501,9 @@ pub(crate) mod tests {
         let mut record = record(0, 0, 400);
         assert_eq!(super::run(&plan(), &record, &Machine::default()).insight, None);
         let measured = &mut record.measured;
-        [0, 0, 0, 5].map(|retries| measured.types[0].retries.record(retries));
+        for retries in [0, 0, 0, 5] {
+            measured.types[0].retries.record(retries);
+        }
         let ns = vec![("reading", 3_000), ("waiting", 9_000)];
         measured.insight.stages = Some(engine::StageTimes { transactions: 2, ns });
         let batch = OrderedBatch {

@@ -162,8 +162,8 @@ pub(super) fn batches(drawn: Drawn<'_>) -> Option<Figure> {
         title: "A batch before and after".to_owned(),
         caption,
         legend: vec![
-            ("stays, and what it must come before".to_owned(), STAYS),
-            ("victim, and its arcs".to_owned(), VICTIM),
+            ("stays, with its arcs".to_owned(), STAYS),
+            ("victim, with its arcs".to_owned(), VICTIM),
         ],
         legend_keys: Vec::new(),
         panels,
@@ -194,7 +194,11 @@ fn number(at: u32) -> String {
 /// Draws all transactions of a batch as they arrived.
 fn before(batch: &BatchPicture, of: &str, key: &str) -> Panel {
     let all: Vec<u32> = (0..batch.len() as u32).collect();
-    draw(batch, &all, (of, "before", "in the order of arrival"), key)
+    let how = match batch.stale {
+        0 => "in the order of arrival".to_owned(),
+        stale => format!("in the order of arrival, without {stale} that had seen an old state"),
+    };
+    draw(batch, &all, (of, "before", &how), key)
 }
 
 /// Draws the transactions that stay in a batch, in their order.
@@ -250,7 +254,7 @@ mod tests {
     /// Two transactions in each other's way, and one that reads what the first writes.
     fn batch() -> BatchPicture {
         BatchPicture {
-            stale: 0,
+            stale: 7,
             retries: vec![0, 3, 1],
             edges: vec![(0, 1), (1, 0), (2, 0)],
             victims: vec![1],

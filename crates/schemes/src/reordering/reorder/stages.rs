@@ -14,8 +14,9 @@ use sync::{Padded, clock};
 /// A stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Too many transactions are open.
-    Admission,
+    /// The attempt has not begun: too many transactions are open, or the attempt before was aborted and a pause
+    /// follows.
+    Beginning,
     /// The procedure, with the search of the indexes and the buffering of writes.
     Processing,
     /// A read waits for its batch.
@@ -32,13 +33,11 @@ pub enum Stage {
     WritesBefore,
     /// The writes are installed.
     Installation,
-    /// An attempt was aborted, and the next one has not begun.
-    BetweenAttempts,
 }
 
 impl Stage {
     /// The number of stages.
-    const COUNT: usize = 10;
+    const COUNT: usize = 9;
     /// The names, in the order of the stages.
     const NAMES: [&'static str; Self::COUNT] = [
         "waiting to begin",
@@ -50,7 +49,6 @@ impl Stage {
         "validating",
         "waiting for earlier writes",
         "installing",
-        "between attempts",
     ];
 }
 
@@ -92,7 +90,7 @@ pub struct StageClock {
 impl Default for StageClock {
     fn default() -> Self {
         let watch = Stopwatch::default();
-        Self { watch, stage: Stage::BetweenAttempts, ticks: [0; Stage::COUNT], is_new: false }
+        Self { watch, stage: Stage::Beginning, ticks: [0; Stage::COUNT], is_new: false }
     }
 }
 
@@ -102,10 +100,8 @@ impl StageClock {
     pub fn begin(&mut self, ticket: &Ticket) {
         if !ticket.is_sampled {
             self.watch.is_on = false;
-        } else if ticket.retries > 0 && self.watch.is_on {
-            self.enter(Stage::Admission);
-        } else {
-            (self.watch, self.stage, self.is_new) = (Stopwatch::start(true), Stage::Admission, true);
+        } else if ticket.retries == 0 || !self.watch.is_on {
+            (self.watch, self.stage, self.is_new) = (Stopwatch::start(true), Stage::Beginning, true);
         }
     }
 
@@ -147,7 +143,7 @@ impl StageClock {
     #[inline]
     pub fn end(&mut self, sums: &StageSums) {
         if self.watch.is_on {
-            self.enter_at(Stage::BetweenAttempts, clock::ticks());
+            self.enter_at(Stage::Beginning, clock::ticks());
             sums.add(&core::mem::take(&mut self.ticks), core::mem::take(&mut self.is_new));
         }
     }
@@ -193,7 +189,7 @@ mod tests {
     /// A clock that is on since the tick 0.
     fn clock() -> StageClock {
         let watch = Stopwatch { is_on: true, since: 0 };
-        StageClock { watch, stage: Stage::Admission, ..StageClock::default() }
+        StageClock { watch, ..StageClock::default() }
     }
 
     fn of(clock: &StageClock, stage: Stage) -> u64 {
@@ -209,7 +205,7 @@ mod tests {
         clock.enter_at(Stage::InValidator, 115);
         clock.decided_at(20, 30, 315);
         clock.enter_at(Stage::Installation, 316);
-        assert_eq!([Stage::Admission, Stage::Processing].map(|stage| of(&clock, stage)), [5, 7 + 3]);
+        assert_eq!([Stage::Beginning, Stage::Processing].map(|stage| of(&clock, stage)), [5, 7 + 3]);
         assert_eq!([Stage::InStorage, Stage::InValidator].map(|stage| of(&clock, stage)), [100, 150]);
         assert_eq!([Stage::Ordering, Stage::Validation].map(|stage| of(&clock, stage)), [20, 30]);
         assert_eq!((of(&clock, Stage::WritesBefore), clock.ticks.iter().sum::<u64>()), (1, 316));

@@ -126,7 +126,7 @@ fn stages_are_told_of_sampled_transactions_alone() {
     assert_eq!(sampled_attempt(&db, read), Ok(()));
     let stages = db.scheme().insight().stages.expect("one was sampled");
     let names: Vec<&str> = stages.ns.iter().map(|(name, _)| *name).collect();
-    assert_eq!((stages.transactions, names.len()), (1, 10));
+    assert_eq!((stages.transactions, names.len()), (1, 9));
     let place = |name| names.iter().position(|its| *its == name).expect("a stage");
     assert!(place("reading") < place("waiting in the validator") && place("ordering") < place("installing"));
 }

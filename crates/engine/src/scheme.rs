@@ -7,7 +7,7 @@ use storage::{LeafRef, RecordRef, Shape, Slot};
 
 use crate::driver::Driver;
 use crate::setting::{SettingError, Settings, Values};
-use crate::{Abort, Homes, LeafSet, NoOwnWrites, Observer, OwnWrites, Sink};
+use crate::{Abort, Homes, Insight, LeafSet, NoOwnWrites, Observer, OwnWrites, Sink};
 
 /// Static facts about a scheme, known without an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,6 +200,9 @@ pub struct Ticket {
     pub read_only: bool,
     /// Whether the attempt must see everything that was committed before it began, where the scheme has a choice.
     pub is_fresh: bool,
+    /// Whether the transaction is sampled: its scheme may look at the clock for it. See [`Scheme::insight`]. Not set
+    /// where transactions run in batches.
+    pub is_sampled: bool,
     /// The purpose of the attempt, in a batch whose order is fixed before execution.
     pub step: Step,
     /// The home partitions that the attempt will touch.
@@ -209,7 +212,16 @@ pub struct Ticket {
 impl Ticket {
     /// Returns the ticket of the first attempt of a transaction that may write.
     pub fn new(birth: u64, homes: Homes) -> Self {
-        Self { retries: 0, birth, sequence: 0, read_only: false, is_fresh: false, step: Step::Whole, homes }
+        Self {
+            retries: 0,
+            birth,
+            sequence: 0,
+            read_only: false,
+            is_fresh: false,
+            is_sampled: false,
+            step: Step::Whole,
+            homes,
+        }
     }
 }
 
@@ -494,6 +506,12 @@ pub trait Scheme: Shape {
 
     /// Undoes an attempt that the scheme aborted during an access, that failed in `precommit`, or that rolled back.
     fn abort<'db>(&'db self, txn: &mut Self::Txn<'db>);
+
+    /// The scheme's own observations since the database was made. Asked for once, when a run has ended. A scheme that
+    /// has some makes them of [sampled](Ticket::is_sampled) transactions only, so that other attempts cost a branch.
+    fn insight(&self) -> Insight {
+        Insight::default()
+    }
 
     /// Maintains epochs, watermarks and clocks. Called by each worker between attempts, now and then.
     fn maintain(&self, _worker: usize) {}

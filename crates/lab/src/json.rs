@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use engine::Abort;
+use engine::driver::RetryCounts;
 use engine::entry::{Entry, Given, Variant};
 use engine::setting::Range;
+use engine::{Abort, Insight, OrderedBatch};
 use results::{
-    Check, Choice, Choices, Counts, Histogram, Index, Latency, Log, Run, Series, Spread, Summary, Table,
-    Turns, TypeStarved,
+    BatchPicture, Check, Choice, Choices, Counts, Histogram, Index, Latency, Log, Retries, Run, RunInsight,
+    Series, Spread, StageMean, Summary, Table, Turns, TypeStarved,
 };
 use runs::{CheckVerdict, Logged, Phase, TableMemory};
 use serde_json::{Map, Value, json};
@@ -56,6 +57,7 @@ pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Run {
         mix: plan.workload.types.iter().zip(&record.mix).map(of_mix).collect(),
         starved_types: is_result.then(|| starved_types([record], plan)),
         breakdown: is_result.then(|| breakdown(&measured.phase_ticks)).flatten(),
+        insight: is_result.then(|| insight(&measured.insight)).flatten(),
         offered_txn_s: offer.map(|offer| offer.offered_txn_s),
         skipped: offer.map(|offer| offer.skipped),
         is_target_sustained: offer.map(|offer| offer.is_sustained),
@@ -275,6 +277,7 @@ fn counts(totals: &Totals, may_queue: bool, is_result: bool) -> Counts {
         commits: totals.commits,
         user_aborts: totals.user_aborts,
         aborts: reasons.map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
+        retries: retries(&totals.retries),
         latency_us: is_result.then(|| latency(&totals.latency_ns)).flatten(),
         service_us: is_result.then(|| latency(service_ns)).flatten(),
         latency_histogram: is_result.then(|| histogram(&totals.latency_ns)),
@@ -306,6 +309,35 @@ fn breakdown(ticks: &[u64; Phase::COUNT]) -> Option<BTreeMap<String, f64>> {
     let sum: u64 = ticks.iter().sum();
     let shares = Phase::NAMES.into_iter().zip(ticks);
     (sum > 0).then(|| shares.map(|(name, &ticks)| (name.to_owned(), ticks as f64 / sum as f64)).collect())
+}
+
+/// Returns the retries of committed transactions; `None` if there are none of these.
+fn retries(counts: &RetryCounts) -> Option<Retries> {
+    (counts.count() > 0).then(|| Retries {
+        mean: counts.mean(),
+        p50: counts.quantile(0.5).into(),
+        p99: counts.quantile(0.99).into(),
+        max: counts.max().into(),
+        buckets: counts.buckets().map(|(retries, count)| (retries.into(), count)).collect(),
+    })
+}
+
+/// Returns the observations that only the scheme could make; `None` if it made none.
+fn insight(insight: &Insight) -> Option<RunInsight> {
+    let Insight { stages, batch } = insight;
+    let sampled = stages.as_ref().map_or(0, |stages| stages.transactions);
+    let mean = |&(stage, ns): &(&str, u64)| {
+        let time_us_mean = ns as f64 / 1e3 / sampled.max(1) as f64;
+        StageMean { stage: stage.to_owned(), time_us_mean }
+    };
+    let stages: Vec<StageMean> = stages.iter().flat_map(|stages| &stages.ns).map(mean).collect();
+    let batch = batch.as_ref().map(picture);
+    (!stages.is_empty() || batch.is_some()).then_some(RunInsight { sampled, stages, batch })
+}
+
+fn picture(batch: &OrderedBatch) -> BatchPicture {
+    let OrderedBatch { stale, retries, edges, victims, order } = batch.clone();
+    BatchPicture { stale, retries, edges, victims, order }
 }
 
 pub(crate) fn check(verdict: &CheckVerdict) -> Check {
@@ -462,6 +494,41 @@ pub(crate) mod tests {
         assert_eq!(object["by_type"]["read"]["latency_us"]["p50"], 2.5);
         assert_eq!(object["by_type"]["scan"]["latency_us"], Value::Null);
         assert!(!object.to_string().contains('\n'));
+    }
+
+    #[test]
+    fn retries_and_what_only_the_scheme_sees_are_told_and_read_again() {
+        let mut record = record(0, 0, 400);
+        assert_eq!(super::run(&plan(), &record, &Machine::default()).insight, None);
+        let measured = &mut record.measured;
+        for retries in [0, 0, 0, 5] {
+            measured.types[0].retries.record(retries);
+        }
+        let ns = vec![("reading", 3_000), ("waiting", 9_000)];
+        measured.insight.stages = Some(engine::StageTimes { transactions: 2, ns });
+        let batch = OrderedBatch {
+            stale: 1,
+            retries: vec![0, 2],
+            edges: vec![(0, 1), (1, 0)],
+            victims: vec![0],
+            order: vec![1],
+        };
+        measured.insight.batch = Some(batch);
+        let run = super::run(&plan(), &record, &Machine::default());
+        let object = json!(run);
+        let retries = json!({ "mean": 1.25, "p50": 0, "p99": 5, "max": 5, "buckets": [[0, 3], [5, 1]] });
+        assert_eq!((&object["retries"], &object["by_type"]["read"]["retries"]), (&retries, &retries));
+        assert_eq!(object["by_type"]["update"]["retries"], Value::Null);
+        let waiting = json!({ "stage": "waiting", "time_us_mean": 4.5 });
+        assert_eq!((&object["insight"]["sampled"], &object["insight"]["stages"][1]), (&2.into(), &waiting));
+        assert_eq!(object["insight"]["batch"]["edges"], json!([[0, 1], [1, 0]]));
+        let Ok(Some(results::Line::Run(again))) = results::parse(&run.to_string()) else {
+            panic!("{object}")
+        };
+        assert_eq!(*again, run);
+        record.measured.verdict = failed(0, 0).measured.verdict;
+        let failed = super::run(&plan(), &record, &Machine::default());
+        assert_eq!((failed.insight, failed.counts.retries), (None, run.counts.retries));
     }
 
     #[test]

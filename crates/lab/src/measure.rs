@@ -1,7 +1,7 @@
 //! Measuring: one run of a plan, and the results of all runs of a plan.
 
 use engine::Abort;
-use engine::driver::{Arrived, Retry, TypeTally};
+use engine::driver::{Arrived, Retry, RetryCounts, TypeTally};
 use runs::{CheckVerdict, Measured, Monitor};
 use stats::Spread;
 use stdx::Histogram;
@@ -54,6 +54,7 @@ pub(crate) struct Totals {
     pub(crate) commits: u64,
     pub(crate) user_aborts: u64,
     pub(crate) aborts: [u64; Abort::ALL.len()],
+    pub(crate) retries: RetryCounts,
     pub(crate) latency_ns: Histogram,
     /// Empty if the service time equals the latency.
     pub(crate) service_ns: Histogram,
@@ -67,6 +68,7 @@ impl Totals {
         for (sum, aborts) in self.aborts.iter_mut().zip(other.aborts) {
             *sum += aborts;
         }
+        self.retries.merge(&other.retries);
         self.latency_ns.merge(&other.latency_ns);
         self.service_ns.merge(&other.service_ns);
     }
@@ -162,8 +164,8 @@ pub(crate) fn abort_rate(commits: u64, aborts: &[u64]) -> f64 {
 
 impl From<&TypeTally> for Totals {
     fn from(tally: &TypeTally) -> Self {
-        let TypeTally { commits, user_aborts, aborts, latency_ns, service_ns } = tally.clone();
-        Self { commits, user_aborts, aborts, latency_ns, service_ns }
+        let TypeTally { commits, user_aborts, aborts, retries, latency_ns, service_ns } = tally.clone();
+        Self { commits, user_aborts, aborts, retries, latency_ns, service_ns }
     }
 }
 
@@ -234,8 +236,8 @@ impl Results {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use engine::Violation;
     use engine::driver::ThroughputSeries;
+    use engine::{Insight, Violation};
     use runs::Phase;
 
     use super::*;
@@ -262,6 +264,7 @@ pub(crate) mod tests {
             memory_loaded: Vec::new(),
             memory: Vec::new(),
             logged: None,
+            insight: Insight::default(),
         };
         Record { subject, round, measured, peak_rss_bytes: 1 << 20, mix: vec![1.0, 0.0] }
     }

@@ -11,6 +11,7 @@
 //! page hides marks that its reader does not want to see.
 #![forbid(unsafe_code)]
 
+mod arcs;
 mod axis;
 mod bars;
 mod frame;
@@ -24,6 +25,7 @@ mod scale;
 mod scatter;
 mod svg;
 
+pub use arcs::{ArcEdge, ArcNode, Arcs};
 pub use axis::Axis;
 pub use bars::{Bar, Bars};
 pub use labels::{micros, percent, plain, si};

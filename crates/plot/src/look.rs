@@ -136,6 +136,7 @@ pub fn style(theme: Theme) -> String {
          .ln{{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}}.iv{{fill:none;stroke-width:1.3}}\
          .mk{{stroke:{paper};stroke-width:1}}.plot .end{{font-weight:600}}.plot .box{{stroke:{paper};stroke-width:2}}\
          .plot .region{{fill:{};fill-opacity:.13;stroke:{};stroke-dasharray:5 3}}\
+         .arc{{fill:none;stroke-width:1.1;stroke-opacity:.55}}.plot .tiny{{font-size:8.5px}}\
          .plot .in{{font-size:10.5px}}.mk.hollow{{fill:{paper};stroke-width:1.8}}",
         of(COLOURS[0]),
         of(COLOURS[0]),
@@ -144,7 +145,7 @@ pub fn style(theme: Theme) -> String {
         let colour = of(pair);
         write!(
             css,
-            ".ln.s{number},.iv.s{number}{{stroke:{colour}}}.mk.s{number},.bar.s{number}{{fill:{colour}}}\
+            ".ln.s{number},.iv.s{number},.arc.s{number}{{stroke:{colour}}}.mk.s{number},.bar.s{number}{{fill:{colour}}}\
              .mk.hollow.s{number}{{fill:{paper};stroke:{colour}}}.plot text.s{number}{{fill:{colour}}}\
              .tint.s{number}{{fill:{colour};fill-opacity:.14}}.full.s{number}{{fill:{colour};fill-opacity:.5}}"
         )

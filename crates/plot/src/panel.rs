@@ -56,8 +56,9 @@ impl Sheet<'_> {
     /// Returns the sheet as a file. It is self-contained, and renderers without style variables can show it.
     pub fn file(&self) -> String {
         let columns = self.columns.clamp(1, self.panels.len().max(1));
-        let cell = |of: fn(&Panel) -> f64| self.panels.iter().map(of).fold(0.0, f64::max) + MARGIN;
-        let (cell_width, cell_height) = (cell(|panel| panel.width), cell(|panel| panel.height));
+        let most =
+            |panels: &[Panel], of: fn(&Panel) -> f64| panels.iter().map(of).fold(0.0, f64::max) + MARGIN;
+        let cell_width = most(self.panels, |panel| panel.width);
         let inner = (cell_width * columns as f64).max(360.0);
         let legend = self.legend_lines(inner);
         let top = MARGIN + LINE + legend.len() as f64 * LINE + 8.0;
@@ -69,13 +70,15 @@ impl Sheet<'_> {
         for (line, entries) in legend.iter().enumerate() {
             body += &legend_line(entries, MARGIN + LINE * (line as f64 + 1.0));
         }
-        for (at, panel) in self.panels.iter().enumerate() {
-            let (x, y) =
-                (MARGIN + (at % columns) as f64 * cell_width, top + (at / columns) as f64 * cell_height);
-            body += &panel.element().at("x", x).at("y", y).holding(&panel.body);
+        let mut y = top;
+        for row in self.panels.chunks(columns) {
+            for (at, panel) in row.iter().enumerate() {
+                let x = MARGIN + at as f64 * cell_width;
+                body += &panel.element().at("x", x).at("y", y).holding(&panel.body);
+            }
+            y += most(row, |panel| panel.height);
         }
-        let rows = self.panels.len().div_ceil(columns);
-        let (full_width, full_height) = (inner + 2.0 * MARGIN, top + rows as f64 * cell_height + MARGIN);
+        let (full_width, full_height) = (inner + 2.0 * MARGIN, y + MARGIN);
         let css = style(Theme::Light);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" \
@@ -147,6 +150,18 @@ mod tests {
         assert!(file.contains("T &lt;1&gt;") && !file.contains("var("), "{file}");
         let place = |at: usize| file.split("class=\"plot\"").nth(at + 1).expect("a panel").to_owned();
         assert!(place(1).contains("x=\"324\"") && place(2).contains("x=\"12\""), "{}", place(1));
+    }
+
+    #[test]
+    fn a_row_is_as_high_as_its_highest_panel() {
+        let panels = [Panel { height: 50.0, ..panel("a") }, panel("b"), Panel { height: 70.0, ..panel("c") }];
+        let height = |columns| {
+            let file = Sheet { title: "t", legend: &[], panels: &panels, columns }.file();
+            let told = file.split(" height=\"").nth(1).and_then(|rest| rest.split('"').next());
+            told.and_then(|told| told.parse::<f64>().ok()).expect("a height")
+        };
+        assert!((height(1) - height(3) - (50.0 + 70.0 + 2.0 * MARGIN)).abs() < 1e-9);
+        assert!((height(2) - height(3) - (70.0 + MARGIN)).abs() < 1e-9);
     }
 
     #[test]

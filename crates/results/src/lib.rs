@@ -14,6 +14,7 @@ mod choices;
 mod claim;
 mod comparison;
 mod figures;
+mod insight;
 mod line;
 mod machine;
 mod predicate;
@@ -30,13 +31,14 @@ pub use claim::{
 };
 pub use comparison::{Comparison, ComparisonVerdict};
 pub use figures::{Basis, CheckVerdict, Interval, Spread, Verdict};
+pub use insight::{BatchPicture, RunInsight, StageMean};
 pub use line::{Line, Unread, Version, kind, parse, schema};
 pub use machine::{Cache, Machine};
 pub use predicate::{Feature, Features, Predicate, Term};
 pub use reproduction::{Clause, OpenInterval, Place, Relation, Reproduction, Source, Sweep};
 pub use run::{
-    Check, Counts, Described, Histogram, Index, Latency, Log, Placed, Run, Series, Summary, Table, Turns,
-    TypeStarved,
+    Check, Counts, Described, Histogram, Index, Latency, Log, Placed, Retries, Run, Series, Summary, Table,
+    Turns, TypeStarved,
 };
 pub use starvation::{Starvation, StarvedType};
 pub use sweep::{Against, LeftOut, Point};

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::line::kind;
-use crate::{Basis, CheckVerdict, Choices, Machine, Spread};
+use crate::{Basis, CheckVerdict, Choices, Machine, RunInsight, Spread};
 
 /// A run of a scheme: `contend run` writes one, and a sweep keeps each with the fields from `attempts` on.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, JsonSchema, Serialize)]
@@ -65,6 +65,9 @@ pub struct Run {
     pub starved_types: Option<Vec<TypeStarved>>,
     /// The share of each phase in the sampled time, by its name; `null` if nothing was sampled or the run is no result.
     pub breakdown: Option<BTreeMap<String, f64>>,
+    /// Observations that only the scheme can make; `null` if it makes none, if the run is no result, or in results from
+    /// before they were written.
+    pub insight: Option<RunInsight>,
     /// Open-loop arrivals a second; `null` if the loop is closed or the run is no result.
     pub offered_txn_s: Option<f64>,
     /// Requests that were skipped because the queue was full; `null` if the loop is closed or the run is no result.
@@ -134,6 +137,8 @@ pub struct Counts {
     pub user_aborts: u64,
     /// The number of attempts that the scheme aborted, by the name of the reason. Reasons without aborts are left out.
     pub aborts: BTreeMap<String, u64>,
+    /// The retries of committed transactions; `null` if nothing committed, or in results from before they were counted.
+    pub retries: Option<Retries>,
     /// Latency in microseconds from the request to its commit, retries included; `null` if the run is no result, or
     /// nothing committed.
     pub latency_us: Option<Latency>,
@@ -150,6 +155,23 @@ impl Counts {
     pub fn aborted(&self) -> u64 {
         self.aborts.values().sum()
     }
+}
+
+/// The retries of committed transactions: their attempts that the scheme aborted before.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct Retries {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: u64,
+    /// The 99th percentile.
+    pub p99: u64,
+    /// The maximum.
+    pub max: u64,
+    /// The greatest number of retries and the count of transactions of each nonempty bucket. Up to 15 retries, a bucket
+    /// has one number.
+    pub buckets: Vec<(u64, u64)>,
 }
 
 /// Latencies in microseconds.

@@ -147,4 +147,5 @@ fn choices_that_did_not_exist_yet_have_the_values_of_that_time() {
         ["procedure", "closed", "1"].map(|of| Some(of.to_owned()))
     );
     assert_eq!((text("rate_txn_s"), text("retry")), (None, None));
+    assert_eq!((run.counts.retries, run.insight), (None, None), "nobody counted them");
 }

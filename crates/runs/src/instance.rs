@@ -232,6 +232,7 @@ fn measure(spec: &Spec<'_>, monitor: &Monitor, declared: &Declared) -> Result<Me
         memory_loaded,
         memory: db.memory(),
         logged,
+        insight: outcome.insight,
     })
 }
 

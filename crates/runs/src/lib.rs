@@ -11,9 +11,9 @@ mod workload;
 
 use core::fmt;
 
-use engine::Violation;
 use engine::driver::{Arrived, Control, Job, ThroughputSeries, TypeTally};
 use engine::setting::{SettingError, Values};
+use engine::{Insight, Violation};
 use sync::atomic::{AtomicU32, Ordering};
 
 pub use durability::{Durability, Torn};
@@ -96,6 +96,8 @@ pub struct Measured {
     pub memory: Vec<TableMemory>,
     /// Statistics of the log, if commits were logged.
     pub logged: Option<Logged>,
+    /// The scheme's own observations.
+    pub insight: Insight,
 }
 
 /// The verdict of the consistency check after a run.

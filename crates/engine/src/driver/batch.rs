@@ -188,6 +188,8 @@ pub(super) struct Client {
     pub(super) call: Call,
     /// When the request was sent, in ticks.
     pub(super) birth: u64,
+    /// Attempts of the request that were aborted so far.
+    retries: u32,
 }
 
 impl Client {
@@ -201,7 +203,7 @@ impl Client {
 
     /// The client goes to another worker, and leaves a place for itself.
     pub(super) fn leave(&mut self) -> Self {
-        Self { call: self.call.take(), birth: self.birth }
+        Self { call: self.call.take(), birth: self.birth, retries: self.retries }
     }
 
     /// Hears how an attempt ended, and whether something is left of its request.
@@ -211,13 +213,15 @@ impl Client {
         books: &mut Books<'_>,
         (result, has_rest): Ended,
     ) {
-        let sent = Sent { birth: self.birth, late_ns: 0 };
+        let sent = Sent { birth: self.birth, late_ns: 0, retries: self.retries };
         if result.is_ok() {
             part.program.committed(&mut books.ledger, &mut self.call);
         }
         books.book(self.call.kind, sent, result, !has_rest);
-        if !has_rest && !is_aborted(&result) {
-            self.birth = clock::ticks();
+        if is_aborted(&result) {
+            self.retries += 1;
+        } else if !has_rest {
+            (self.birth, self.retries) = (clock::ticks(), 0);
         }
     }
 }
@@ -335,7 +339,7 @@ impl<'s, 'r, S: Scheme, V: Observe> Desk<'s, 'r, S, V> {
             part,
             board,
             roster: Roster::new(clients, requests, places_max, rtt_ns, holds_back),
-            clients: part.clients().map(|_| Client { call: program.call(), birth }).collect(),
+            clients: part.clients().map(|_| Client { call: program.call(), birth, retries: 0 }).collect(),
             books: part.books(),
             answers: VecDeque::new(),
             awaited: VecDeque::new(),

@@ -80,6 +80,7 @@ impl<'r> Books<'r> {
             Ok(()) => {
                 if is_measured && is_last {
                     tally.commits += 1;
+                    tally.retries.record(sent.retries);
                     if let Some(watched) = self.watched {
                         let service_ns = clock::ticks_to_ns(clock::ticks().wrapping_sub(sent.birth));
                         let latency_ns = service_ns + sent.late_ns;

@@ -49,14 +49,14 @@ impl Latencies {
 
 /// The bucket of a duration: each duration up to [`STEPS`] nanoseconds has its own, above that the leading bits decide.
 #[inline]
-fn bucket(ns: u64) -> usize {
+pub(super) fn bucket(ns: u64) -> usize {
     let shift = (u64::BITS - (ns | 1).leading_zeros()).saturating_sub(STEP_BITS + 1);
     // The leading bit, which is left in, counts as one more power.
     (shift as usize * STEPS + (ns >> shift) as usize).min(BUCKETS - 1)
 }
 
 /// The longest duration in a bucket, in nanoseconds.
-fn end(bucket: usize) -> u64 {
+pub(super) fn end(bucket: usize) -> u64 {
     let shift = (bucket / STEPS).saturating_sub(1);
     let leading = bucket - shift * STEPS;
     ((leading as u64 + 1) << shift) - 1

@@ -12,6 +12,7 @@ mod per_worker;
 mod placement;
 mod planned;
 mod regulator;
+mod retries;
 mod sender;
 mod traffic;
 mod turns;
@@ -25,8 +26,8 @@ use sync::{Padded, clock, waiter, workers};
 
 use crate::meter::{Meter, Phase};
 use crate::{
-    Abort, Call, Database, Homes, InsertAt, Ledger, Observe, Procedures, Program, Scheme, Session, Touch,
-    TxnType, Workload,
+    Abort, Call, Database, Homes, InsertAt, Insight, Ledger, Observe, Procedures, Program, Scheme, Session,
+    Touch, TxnType, Workload,
 };
 
 pub use arrivals::Arrived;
@@ -35,6 +36,7 @@ pub use conductor::ThroughputSeries;
 pub use per_partition::PerPartition;
 pub use per_worker::PerWorker;
 pub use planned::Planned;
+pub use retries::RetryCounts;
 pub use traffic::{Arrivals, ClientMode, OpenLoop, Process, Traffic};
 
 use books::Books;
@@ -263,6 +265,8 @@ pub struct TypeTally {
     pub user_aborts: u64,
     /// Attempts that the scheme aborted, by reason (the number of [`Abort`]).
     pub aborts: [u64; Abort::ALL.len()],
+    /// Aborted attempts of each request that has committed.
+    pub retries: RetryCounts,
     /// From the moment at which a request was to be sent to its commit, retries included, in nanoseconds.
     pub latency_ns: Histogram,
     /// From the moment at which a client took the request up to its commit. Empty where these moments are the same:
@@ -277,6 +281,7 @@ impl TypeTally {
         for (sum, aborts) in self.aborts.iter_mut().zip(other.aborts) {
             *sum += aborts;
         }
+        self.retries.merge(&other.retries);
         self.latency_ns.merge(&other.latency_ns);
         self.service_ns.merge(&other.service_ns);
     }
@@ -327,14 +332,16 @@ pub struct RunOutcome<L> {
     pub cpu_share: f64,
     /// The workers' ledgers, for the checks.
     pub ledgers: Vec<L>,
+    /// The scheme's own observations.
+    pub insight: Insight,
 }
 
 impl RunOutcome<Ledger> {
     /// The same with the ledgers of a workload.
     fn typed<W: Workload>(self) -> RunOutcome<W::Ledger> {
         let ledgers = self.ledgers.into_iter().map(Ledger::into_inner::<W>).collect();
-        let Self { types, arrived, turns, series, phase_ticks, measured_ns, cpu_share, .. } = self;
-        RunOutcome { types, arrived, turns, series, phase_ticks, measured_ns, cpu_share, ledgers }
+        let Self { types, arrived, turns, series, phase_ticks, measured_ns, cpu_share, insight, .. } = self;
+        RunOutcome { types, arrived, turns, series, phase_ticks, measured_ns, cpu_share, ledgers, insight }
     }
 }
 
@@ -494,7 +501,8 @@ pub fn drive<S: Scheme, V: Observe>(
     assert_eq!(S::Driver::refuses(job), None, "a job is refused before it is run");
     let (shared, types) = (S::Driver::shared(db, job), program.types());
     let part = |worker| Part { db, program, types, job, control, observe, worker };
-    run_workers(job, control, types.len(), &|worker| S::Driver::work(part(worker), &shared))
+    let outcome = run_workers(job, control, types.len(), &|worker| S::Driver::work(part(worker), &shared));
+    RunOutcome { insight: db.scheme().insight(), ..outcome }
 }
 
 /// Runs the workers of a job, each by `work`: compiled once, and not for each scheme.
@@ -534,6 +542,7 @@ fn summarize(ended: Vec<Ended>, types: usize) -> RunOutcome<Ledger> {
         measured_ns: 0,
         cpu_share: 1.0,
         ledgers: Vec::new(),
+        insight: Insight::default(),
     };
     let (mut wall_ns, mut cpu_ns, mut idle_ns) = (0, 0, 0);
     for ended in ended {

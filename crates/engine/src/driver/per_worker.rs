@@ -198,7 +198,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
         program.generate(&mut self.call, ClientId(self.id), sequence, &mut rng);
         let kind = self.call.kind;
         let pace = if job.traffic.is_paced { program.pace(kind) } else { Pace::NONE };
-        let Some(sent) = self.sender.send(sequence, pace) else { return };
+        let Some(mut sent) = self.sender.send(sequence, pace) else { return };
         // A long wait may have led into another stage.
         let stage = self.part.control.stage();
         if self.desk.books.borrow().stage != stage {
@@ -208,6 +208,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             job.sample_every > 0 && sequence.is_multiple_of(job.sample_every) && stage == Stage::Measured;
         let mut ticket = Ticket::new(sent.birth, self.part.homes(&self.call));
         ticket.read_only = types[kind].read_only;
+        ticket.is_sampled = is_sampled;
         if is_sampled {
             self.place.meter().start();
         }
@@ -250,6 +251,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
                 Err(_) => {}
             }
             ticket.retries += 1;
+            sent.retries += 1;
             self.step_aside(&mut turn, ticket.retries, began);
             began = clock::ticks();
         }

@@ -57,14 +57,14 @@ impl<'b> Sender<'b> {
         if !sequence.is_multiple_of(traffic.batch) {
             // The request is part of the message of an earlier request.
             let late_ns = clock::now_ns().saturating_sub(self.message_ns);
-            return Some(Sent { birth: clock::ticks(), late_ns });
+            return Some(Sent { birth: clock::ticks(), late_ns, retries: 0 });
         }
         self.message_ns = match self.queue {
             None => clock::now_ns(),
             Some(queue) => self.next_arrival(queue)?,
         };
         let late_ns = clock::now_ns() - self.message_ns;
-        let sent = Sent { birth: clock::ticks(), late_ns };
+        let sent = Sent { birth: clock::ticks(), late_ns, retries: 0 };
         self.sleep_until(clock::now_ns() + traffic.rtt_ns)?;
         Some(sent)
     }

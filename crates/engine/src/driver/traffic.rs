@@ -105,19 +105,21 @@ impl Traffic {
     }
 }
 
-/// The moment at which a request was sent.
+/// The moment at which a request was sent, and what it has cost since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     /// When a client took the request up, in ticks.
     pub(super) birth: u64,
     /// Nanoseconds from the moment at which the request was due to that one.
     pub(super) late_ns: u64,
+    /// Attempts of its transactions that the scheme has aborted so far.
+    pub(super) retries: u32,
 }
 
 impl Sent {
     /// Returns the record of a request that is sent now, on time.
     #[inline]
     pub(super) fn now() -> Self {
-        Self { birth: clock::ticks(), late_ns: 0 }
+        Self { birth: clock::ticks(), late_ns: 0, retries: 0 }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use results::{Counts, Histogram, Run};
+use results::{BatchPicture, Counts, Histogram, Retries, Run};
 use stats::Spread;
 
 /// The results of the runs of a scheme at a point besides throughput.
@@ -15,6 +15,13 @@ pub struct Details {
     pub service: Option<LatencyMedians>,
     /// The mean shares of the sampled time, by phase.
     pub breakdown: Vec<(String, f64)>,
+    /// The mean microseconds of a sampled transaction in each stage of the scheme, in the order of the stages; empty if
+    /// the scheme tells none.
+    pub stages: Vec<(String, f64)>,
+    /// A batch that the scheme has put in order: that of the first run that has one.
+    pub batch: Option<BatchPicture>,
+    /// The retries of committed transactions, of all runs together; `None` if they were not counted.
+    pub retries: Option<Retries>,
     /// Aborts by reason, as shares of the attempts of all runs together. User aborts are left out.
     pub reasons: Vec<(String, f64)>,
     /// The types of which transactions committed, rolled back or were aborted.
@@ -68,6 +75,9 @@ impl Details {
                 counts.iter().filter_map(|of| of.service_histogram.as_ref()),
             ),
             breakdown: breakdown(&results),
+            stages: stages(&results),
+            batch: results.iter().find_map(|run| run.insight.as_ref()?.batch.clone()),
+            retries: retries(&counts),
             reasons: reasons(&counts),
             types: types(&results),
         }
@@ -139,6 +149,46 @@ fn breakdown(results: &[&Run]) -> Vec<(String, f64)> {
     sums.into_iter().map(|(name, sum)| (name.to_owned(), sum / all.len() as f64)).collect()
 }
 
+/// Returns the mean time in each stage, with the weights of the sampled transactions.
+fn stages(results: &[&Run]) -> Vec<(String, f64)> {
+    let insights = || results.iter().filter_map(|run| run.insight.as_ref());
+    let mut sums: Vec<(String, f64)> = Vec::new();
+    for (sampled, of) in insights().flat_map(|insight| insight.stages.iter().map(|of| (insight.sampled, of)))
+    {
+        let us = of.time_us_mean * sampled as f64;
+        match sums.iter_mut().find(|(name, _)| *name == of.stage) {
+            Some((_, sum)) => *sum += us,
+            None => sums.push((of.stage.clone(), us)),
+        }
+    }
+    let sampled = insights().map(|insight| insight.sampled as f64).sum::<f64>().max(1.0);
+    sums.into_iter().map(|(name, sum)| (name, sum / sampled)).collect()
+}
+
+/// Returns the retries of the transactions of all runs together.
+fn retries(counts: &[&Counts]) -> Option<Retries> {
+    let all = || counts.iter().filter_map(|of| of.retries.as_ref());
+    let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut sum = 0.0;
+    for of in all() {
+        let count: u64 = of.buckets.iter().map(|(_, count)| count).sum();
+        sum += of.mean * count as f64;
+        of.buckets.iter().for_each(|(retries, count)| *buckets.entry(*retries).or_default() += count);
+    }
+    let count: u64 = buckets.values().sum();
+    let quantile = |share: f64| {
+        let mut below = 0;
+        let is_it = |(_, own): &(&u64, &u64)| {
+            below += **own;
+            below as f64 >= share * count as f64
+        };
+        buckets.iter().find(is_it).map_or(0, |(retries, _)| *retries)
+    };
+    let max = all().map(|of| of.max).max()?;
+    let (mean, p50, p99) = (sum / count.max(1) as f64, quantile(0.5), quantile(0.99));
+    Some(Retries { mean, p50, p99, max, buckets: buckets.into_iter().collect() })
+}
+
 fn reasons(counts: &[&Counts]) -> Vec<(String, f64)> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for (reason, number) in counts.iter().flat_map(|of| &of.aborts) {
@@ -181,7 +231,7 @@ fn of_type(name: &str, runs: &[(f64, &Counts)]) -> Option<OfType> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::json::tests::given;
@@ -208,6 +258,27 @@ mod tests {
         );
         assert_eq!((details.types.len(), details.types[0].throughput_txn_s), (1, 450.0));
         assert!(details.service.is_none());
+    }
+
+    #[test]
+    fn retries_and_stages_are_of_all_runs_together() {
+        let run = |buckets: Value, mean: f64, sampled: u64, us: f64| {
+            given(json!({
+                "throughput_txn_s": 1.0,
+                "retries": { "mean": mean, "p50": 0, "p99": 0, "max": 5, "buckets": buckets },
+                "insight": { "sampled": sampled, "stages": [
+                    { "stage": "waiting", "time_us_mean": us }, { "stage": "reading", "time_us_mean": 1.0 },
+                ] },
+            }))
+        };
+        let runs = [run(json!([[0, 30]]), 0.0, 3, 2.0), run(json!([[0, 8], [5, 2]]), 1.0, 1, 6.0)];
+        let details = Details::of(&runs.iter().collect::<Vec<_>>());
+        let buckets = vec![(0, 38), (5, 2)];
+        assert_eq!(details.retries, Some(Retries { mean: 0.25, p50: 0, p99: 5, max: 5, buckets }));
+        assert_eq!(details.stages, [("waiting".to_owned(), 3.0), ("reading".to_owned(), 1.0)]);
+        let older = given(json!({ "throughput_txn_s": 1.0 }));
+        let details = Details::of(&[&older]);
+        assert!(details.retries.is_none() && details.stages.is_empty() && details.batch.is_none());
     }
 
     #[test]

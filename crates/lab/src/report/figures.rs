@@ -7,7 +7,7 @@ use plot::{
 use super::details::{Details, LatencyMedians};
 use super::grid::Grid;
 use super::study::{PointMeasurements, Study, place_of};
-use super::{Plot, SVG_MARK, planes};
+use super::{Plot, SVG_MARK, insight, planes};
 use crate::sweep::{heads, row};
 use crate::text::{count, duration, ratio_interval};
 
@@ -63,8 +63,11 @@ pub(super) fn of_study(number: usize, study: &Study) -> Vec<Figure> {
         figures.extend(drawn.latency("latency", "Latency", |details| details.latency.as_ref()));
         figures.extend(drawn.latency("service", "Service time", |details| details.service.as_ref()));
         figures.extend(drawn.parts(&BREAKDOWN, |details| details.breakdown.clone()));
+        figures.extend(insight::stages(drawn));
         figures.extend(drawn.parts(&REASONS, |details| details.reasons.clone()));
+        figures.extend(insight::retries(drawn));
         figures.extend(drawn.types());
+        figures.extend(insight::batches(drawn));
     }
     figures.retain(|figure| !figure.panels.is_empty());
     for figure in &mut figures {
@@ -455,8 +458,8 @@ impl Drawn<'_> {
         let value = |line: usize, name: &str| {
             of_lines[line].iter().find(|(its, _)| its == name).map_or(0.0, |(_, share)| *share)
         };
-        let figure =
-            BarFigure { drawn: *self, x: &x, parts: &looks, value: &value, show: crate::text::percent };
+        let (show, has) = (crate::text::percent, &|_| true);
+        let figure = BarFigure { drawn: *self, x: &x, parts: &looks, value: &value, show, has };
         Some(Figure {
             id: self.id(parts.id),
             title: parts.title.to_owned(),
@@ -485,7 +488,8 @@ impl Drawn<'_> {
         let value = |line: usize, name: &str| {
             of_lines[line].iter().find(|(its, _)| its == name).map_or(0.0, |(_, rate)| *rate)
         };
-        let figure = BarFigure { drawn: *self, x: &x, parts: &looks, value: &value, show: count };
+        let has = &|_| true;
+        let figure = BarFigure { drawn: *self, x: &x, parts: &looks, value: &value, show: count, has };
         let mut grid = Grid {
             caption: "Each type of transaction".to_owned(),
             words: self.study.axes.len() + 2,
@@ -554,27 +558,34 @@ fn names(of_lines: &[Vec<(String, f64)>]) -> Vec<String> {
 }
 
 /// A figure with a panel for each point and a bar for each scheme.
-struct BarFigure<'a> {
-    drawn: Drawn<'a>,
-    x: &'a Axis,
-    parts: &'a [(String, Look)],
+pub(super) struct BarFigure<'a> {
+    pub(super) drawn: Drawn<'a>,
+    pub(super) x: &'a Axis,
+    pub(super) parts: &'a [(String, Look)],
     /// Returns the value of a part of the line with this index.
-    value: &'a dyn Fn(usize, &str) -> f64,
-    show: fn(f64) -> String,
+    pub(super) value: &'a dyn Fn(usize, &str) -> f64,
+    pub(super) show: fn(f64) -> String,
+    /// Whether the line with this index has a bar.
+    pub(super) has: &'a dyn Fn(usize) -> bool,
 }
 
 impl BarFigure<'_> {
-    fn panels(&self) -> Vec<Panel> {
+    /// Returns the panels of all points that have a bar.
+    pub(super) fn panels(&self) -> Vec<Panel> {
         let study = self.drawn.study;
         let panel = |point: &Vec<String>| {
             let lines = study.lines.iter().enumerate().filter(|(_, line)| line.line.point == *point);
-            let bars = lines.map(|(at, line)| self.bar(at, line)).collect();
+            let lines = lines.filter(|(at, _)| (self.has)(*at));
+            let bars: Vec<Bar> = lines.map(|(at, line)| self.bar(at, line)).collect();
+            if bars.is_empty() {
+                return None;
+            }
             let title = study.point_in_words(point, &[]);
             let (name, key) = (format!("{}: {title}", self.x.label), self.drawn.point_key(point, &[]));
-            Bars { title: &title, name: &name, x: self.x, parts: self.parts, bars, width: WIDE, key: &key }
-                .panel()
+            let parts = self.parts;
+            Some(Bars { title: &title, name: &name, x: self.x, parts, bars, width: WIDE, key: &key }.panel())
         };
-        self.drawn.panels_without(&[]).iter().map(panel).collect()
+        self.drawn.panels_without(&[]).iter().filter_map(panel).collect()
     }
 
     fn bar(&self, at: usize, line: &PointMeasurements) -> Bar {
@@ -586,13 +597,14 @@ impl BarFigure<'_> {
         Bar { label: scheme.clone(), says, values, key: self.drawn.scheme_key(scheme) }
     }
 
-    fn grid(&self, caption: &str) -> Grid {
+    /// Returns the table of the bars.
+    pub(super) fn grid(&self, caption: &str) -> Grid {
         let study = self.drawn.study;
         let mut grid = Grid { caption: caption.to_owned(), words: study.axes.len() + 1, ..Grid::default() };
         grid.head = self.drawn.names();
         grid.head.push("scheme".to_owned());
         grid.head.extend(self.parts.iter().map(|(name, _)| name.clone()));
-        for (at, line) in study.lines.iter().enumerate() {
+        for (at, line) in study.lines.iter().enumerate().filter(|(at, _)| (self.has)(*at)) {
             let mut cells = line.line.point.clone();
             cells.push(line.line.scheme.clone());
             cells.extend(self.parts.iter().map(|(name, _)| (self.show)((self.value)(at, name))));

@@ -242,7 +242,8 @@ pub(super) fn keyed(key: &str) -> Option<&str> {
 /// Returns a figure as HTML: title, legend, panels, caption, and the table of its numbers.
 fn figure(figure: &Figure) -> Markup {
     let keys = figure.legend_keys.iter().map(String::as_str).chain(core::iter::repeat(""));
-    let is_wide = figure.panels.iter().any(|panel| panel.width > 400.0);
+    let has_wider = |width: f64| figure.panels.iter().any(|panel| panel.width > width);
+    let (is_wide, is_whole) = (has_wider(400.0), has_wider(800.0));
     html! {
         figure id=(figure.id) {
             h3 { (figure.title) }
@@ -253,7 +254,7 @@ fn figure(figure: &Figure) -> Markup {
                     }
                 }
             }
-            div.panels.wide[is_wide] {
+            div.panels.wide[is_wide].whole[is_whole] {
                 @for panel in &figure.panels {
                     "\n"
                     div.panel style=(format!("max-width:{:.0}px", panel.width * 1.5)) data-k=[keyed(&panel.key)] {

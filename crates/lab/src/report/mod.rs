@@ -17,6 +17,7 @@ mod figures;
 mod file;
 mod grid;
 mod html;
+mod insight;
 mod material;
 #[cfg(feature = "parquet")]
 mod parquet;

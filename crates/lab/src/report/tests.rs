@@ -193,6 +193,66 @@ fn every_figure_has_plots_with_names_and_a_table_of_the_same_lines() {
     }
 }
 
+/// Results of a scheme that tells what only it can see of a run, beside one that tells nothing.
+fn insightful() -> Vec<Value> {
+    let mut runs = crossing();
+    for run in runs.iter_mut().filter(|run| run["scheme"] == "silo") {
+        run["retries"] = json!({ "mean": 0.5, "p50": 0, "p99": 9, "max": 12, "buckets": [[0, 90], [9, 10]] });
+        run["insight"] = json!({
+            "sampled": 10,
+            "stages": [{ "stage": "waiting in line", "time_us_mean": 30.0 },
+                       { "stage": "copying", "time_us_mean": 10.0 }],
+            "batch": { "stale": 1, "retries": [0, 2, 0], "edges": [[0, 1], [1, 0], [2, 0]], "victims": [1],
+                       "order": [2, 0] },
+        });
+    }
+    runs
+}
+
+#[test]
+fn a_scheme_that_tells_more_of_a_run_has_more_figures() {
+    let folder = Folder::new("insight", &insightful());
+    let report = folder.read();
+    let figures = report.figures();
+    let ids: Vec<&str> = figures.iter().map(|figure| figure.id.as_str()).collect();
+    assert_eq!(ids[4..], ["breakdown-1", "stages-1", "aborts-1", "retries-1", "types-1", "batch-1"]);
+    let rows = |id: &str| &figures.iter().find(|figure| figure.id == id).expect("drawn").grid.rows;
+    let of_silo = |at: &str, cells: &[&str]| -> Vec<String> {
+        [at, "silo"].iter().chain(cells).map(|&cell| cell.to_owned()).collect()
+    };
+    assert_eq!(rows("stages-1").len(), 2, "a line for each point of the one scheme");
+    assert_eq!(rows("stages-1")[0].1, of_silo("0.5", &["30.0 us", "10.0 us"]));
+    assert_eq!(rows("retries-1")[0].1, of_silo("0.5", &["90.0%", "0.50", "0", "9", "12"]));
+    assert_eq!(rows("batch-1").len(), 6);
+    assert_eq!(rows("batch-1")[1].1, of_silo("0.5", &["2", "2", "1", "1", "victim"]));
+    let page = page(&report);
+    for said in [
+        "waiting in line",
+        "A batch before and after",
+        "<desc>silo, ycsb.theta = 0.5, before: 3 transactions",
+    ] {
+        assert!(page.contains(said), "{said}");
+    }
+    assert_eq!(
+        page.matches("class=\"arc back").count(),
+        2 * 2,
+        "two arcs in each batch before, and none after"
+    );
+    assert_eq!(page, super::page(&folder.read()), "the same results give the same bytes");
+    let batch = report.plots().into_iter().find(|plot| plot.name == "batch-1.svg").expect("a file");
+    assert!(batch.svg.contains("class=\"arc fore s0\"") && batch.svg.contains("stroke-dasharray"));
+}
+
+#[test]
+fn a_batch_that_contradicts_itself_is_not_drawn() {
+    let mut runs = insightful();
+    runs.iter_mut().filter(|run| run["scheme"] == "silo").for_each(|run| {
+        run["insight"]["batch"]["order"] = json!([2, 7]);
+    });
+    let page = page(&Folder::new("unsound", &runs).read());
+    assert!(page.contains("waiting in line") && !page.contains("A batch before and after"));
+}
+
 #[test]
 fn no_text_of_a_result_becomes_markup() {
     let mut runs = crossing();
@@ -203,6 +263,7 @@ fn no_text_of_a_result_becomes_markup() {
         run["command"] = HOSTILE.into();
         run["aborts"][HOSTILE] = 7.into();
         run["breakdown"][HOSTILE] = 0.5.into();
+        run["insight"] = json!({ "sampled": 1, "stages": [{ "stage": HOSTILE, "time_us_mean": 1.0 }] });
         run["by_type"][HOSTILE] = json!({ "commits": 5 });
         if run["scheme"] == "silo" {
             run["scheme"] = HOSTILE.into();

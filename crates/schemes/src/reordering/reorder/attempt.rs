@@ -9,6 +9,7 @@ use sync::waiter;
 
 use super::gap_stamps::Gap;
 use super::request::{Request, presence_key, value_key};
+use super::stages::StageClock;
 use super::{CLAIM, NO_VALUE, NUMBER, RETIRED, Reorder, plants};
 
 /// A record that an attempt has touched.
@@ -48,6 +49,8 @@ pub struct Txn<'db> {
     pub(super) kept: usize,
     /// The copy that the last read lent.
     pub(super) copy: CopyBuffer,
+    /// The time in each stage.
+    pub(super) clock: StageClock,
 }
 
 impl Note {
@@ -72,6 +75,7 @@ impl<'db> Txn<'db> {
             is_live: false,
             kept: 0,
             copy: CopyBuffer::default(),
+            clock: StageClock::default(),
         }
     }
 

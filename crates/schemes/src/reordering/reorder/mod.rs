@@ -36,10 +36,12 @@ pub mod entry;
 pub mod gap_stamps;
 pub mod installs;
 pub mod latest;
+pub mod picture;
 pub mod plants;
 pub mod read_queues;
 pub mod request;
 pub mod settings;
+pub mod stages;
 #[cfg(all(test, feature = "tests", not(loom)))]
 mod tests;
 pub mod validator;
@@ -47,8 +49,8 @@ pub mod validator;
 use engine::driver::PerWorker;
 use engine::setting::SettingError;
 use engine::{
-    Abort, Admits, End, Env, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Abort, Admits, End, Env, Family, Info, Insight, Isolation, Observer, OwnWrites, Retire, Scheme, Sink,
+    Stamp, Ticket, Write,
 };
 use parts::{Buffered, Buffers, LockBits};
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
@@ -59,6 +61,7 @@ use sync::{Padded, clock, waiter};
 use self::attempt::{Note, Touched};
 use self::read_queues::ReadQueues;
 use self::settings::{Method, Settings};
+use self::stages::{Stage, StageSums};
 use self::validator::Validator;
 
 pub use self::attempt::Txn;
@@ -88,6 +91,8 @@ pub struct Reorder {
     /// The number of open transactions, and its limit.
     live: Padded<AtomicUsize>,
     live_max: usize,
+    /// The time of sampled transactions by stage.
+    stages: StageSums,
 }
 
 /// A record's word.
@@ -142,6 +147,7 @@ impl Scheme for Reorder {
             storage: ReadQueues::new(settings),
             live: Padded::default(),
             live_max: settings.live,
+            stages: StageSums::default(),
         })
     }
 
@@ -159,7 +165,8 @@ impl Scheme for Reorder {
     }
 
     #[inline]
-    fn await_others<'db>(&'db self, _: &mut Txn<'db>, _: &Ticket) {
+    fn await_others<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) {
+        txn.clock.begin(ticket);
         if self.is_full() {
             waiter::wait_until(Some(clock::now_ns() + ADMISSION_NS), || !self.is_full());
         }
@@ -182,7 +189,9 @@ impl Scheme for Reorder {
         self.live.fetch_add(1, Ordering::Relaxed); // Relaxed, here and below: a count.
         txn.is_live = true;
         txn.request.facts.retries = ticket.retries;
+        txn.request.is_sampled = ticket.is_sampled;
         txn.request.start = self.validator.start();
+        txn.clock.enter(Stage::Processing);
         Ok(())
     }
 
@@ -197,10 +206,11 @@ impl Scheme for Reorder {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        self.storage.stand(record.id(), &self.validator);
+        self.stand(txn, record);
         let copy = txn.copy.room(record.width());
         let word = copy_stable(record, Some(copy))?;
         self.touch(txn, record, word, true)?;
+        txn.clock.enter(Stage::Processing);
         Ok((word & NO_VALUE == 0).then(|| &*txn.copy.room(record.width())))
     }
 
@@ -213,11 +223,12 @@ impl Scheme for Reorder {
     ) -> Result<Option<&'t mut [u64]>, Abort> {
         let is_read = how == Write::Modify;
         if is_read {
-            self.storage.stand(record.id(), &self.validator);
+            self.stand(txn, record);
         }
         let value = txn.writes.room(record);
         let word = copy_stable(record, is_read.then(|| txn.writes.room_mut(value)))?;
         self.touch(txn, record, word, is_read)?;
+        txn.clock.enter(Stage::Processing);
         let has_value = word & NO_VALUE == 0;
         Ok(if has_value { txn.writes.push(record, Some(value), Note::of(word)) } else { None })
     }
@@ -289,10 +300,14 @@ impl Scheme for Reorder {
             txn.claim()?; // 1
         }
         txn.make_request(end);
-        txn.number = self.validator.decide(txn.slot.id(), &mut txn.request)?; // 2
+        txn.clock.enter(Stage::InValidator);
+        let decided = self.validator.decide(txn.slot.id(), &mut txn.request); // 2
+        txn.clock.decided(txn.request.ordering, txn.request.validation);
+        txn.number = decided?;
         if !is_planted(&plants::REORDER_INSTALLS_AS_THEY_COME) {
             txn.await_writes_before(); // 3
         }
+        txn.clock.enter(Stage::Installation);
         Ok(())
     }
     // ANCHOR_END: commit
@@ -333,6 +348,10 @@ impl Scheme for Reorder {
         self.end(txn);
     }
 
+    fn insight(&self) -> Insight {
+        Insight { stages: self.stages.times(), batch: self.validator.picture.taken() }
+    }
+
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
         let bits = if is_planted(&plants::REORDER_RETIRES_CLAIMED) { LOCK } else { HELD };
         let retired = bits.retire(&record.header().0, NO_VALUE);
@@ -364,9 +383,18 @@ impl Reorder {
         self.live.load(Ordering::Relaxed) >= self.live_max // Relaxed: a count.
     }
 
+    /// Waits until a record may be read.
+    #[inline]
+    fn stand(&self, txn: &mut Txn<'_>, record: RecordRef<'_, Self>) {
+        txn.clock.enter(Stage::InStorage);
+        self.storage.stand(record.id(), &self.validator);
+        txn.clock.enter(Stage::Reading);
+    }
+
     /// The attempt counts among the open ones no more.
     #[inline]
     fn end(&self, txn: &mut Txn<'_>) {
+        txn.clock.end(&self.stages);
         if core::mem::take(&mut txn.is_live) {
             self.live.fetch_sub(1, Ordering::Relaxed); // Relaxed: a count.
         }

@@ -12,6 +12,12 @@ pub struct Request {
     pub start: u64,
     /// Facts for the policy of the order.
     pub facts: TxnFacts,
+    /// Whether the transaction is sampled.
+    pub is_sampled: bool,
+    /// Ticks for which its batch was put in order, if the transaction is sampled.
+    pub ordering: u64,
+    /// Ticks for which its batch was validated, if the transaction is sampled.
+    pub validation: u64,
     /// The writes.
     pub writes: Vec<Written>,
     /// The gaps that were read, and those that own keys have entered.

@@ -3,7 +3,9 @@
 use core::cell::{Cell as Flag, RefCell};
 
 use engine::setting::{Settings as _, Values};
-use engine::{Abort, Attempt, Database, Env, Homes, Lookup, Schema, Scheme, Table, Ticket, Transaction};
+use engine::{
+    Abort, Attempt, Database, Env, Homes, Insight, Lookup, Schema, Scheme, Table, Ticket, Transaction,
+};
 use sync::{fiber, waiter};
 
 use crate::reordering::reorder::Reorder;
@@ -43,9 +45,17 @@ fn attempt(
     db.session().attempt(&Ticket::new(1, Homes::new()), body)
 }
 
+fn sampled_attempt(
+    db: &Database<Reorder>,
+    body: impl FnOnce(&mut Attempt<'_, '_, Reorder>) -> Result<(), Abort>,
+) -> Result<(), Abort> {
+    db.session().attempt(&Ticket { is_sampled: true, ..Ticket::new(1, Homes::new()) }, body)
+}
+
 /// Runs three transactions, each on a fiber of its own: two read a record, and one overwrites it and sends its request
-/// first. Returns the outcomes, that one's first, and the value of the other record, which the readers write.
-fn overwrite_before_readers_commit(given: Given) -> (Vec<Result<(), Abort>>, Option<u64>) {
+/// first. Returns the outcomes, that one's first, the value of the other record, which the readers write, and what the
+/// scheme tells of the run.
+fn overwrite_before_readers_commit(given: Given) -> (Vec<Result<(), Abort>>, Option<u64>, Insight) {
     let (db, table) = stage(given);
     let (have_read, outcomes) = (Flag::new(0), RefCell::new(Vec::new()));
     let is_sent = Flag::new(false);
@@ -53,7 +63,7 @@ fn overwrite_before_readers_commit(given: Given) -> (Vec<Result<(), Abort>>, Opt
     for reader in 1..=2 {
         let (db, have_read, is_sent, outcomes) = (&db, &have_read, &is_sent, &outcomes);
         crew.spawn(4 * fiber::STACK_BYTES, move || {
-            let outcome = attempt(db, |txn| {
+            let outcome = sampled_attempt(db, |txn| {
                 assert_eq!(txn.read(table, X, Cell::value)?, Some(0));
                 have_read.set(have_read.get() + 1);
                 waiter::wait_until(None, || is_sent.get());
@@ -64,7 +74,7 @@ fn overwrite_before_readers_commit(given: Given) -> (Vec<Result<(), Abort>>, Opt
     }
     crew.spawn(4 * fiber::STACK_BYTES, || {
         waiter::wait_until(None, || have_read.get() == 2);
-        let outcome = attempt(&db, |txn| {
+        let outcome = sampled_attempt(&db, |txn| {
             txn.replace(table, X, &Cell::new(7))?;
             is_sent.set(true);
             Ok(())
@@ -77,12 +87,12 @@ fn overwrite_before_readers_commit(given: Given) -> (Vec<Result<(), Abort>>, Opt
     let view = db.quiesced();
     assert_eq!(engine::Quiesced::read(&view, table, X, Cell::value), Some(7));
     let last = engine::Quiesced::read(&view, table, Y, Cell::value);
-    (outcomes.into_iter().map(|(_, outcome)| outcome).collect(), last)
+    (outcomes.into_iter().map(|(_, outcome)| outcome).collect(), last, db.scheme().insight())
 }
 
 #[test]
 fn readers_of_a_batch_come_before_who_overwrites_what_they_have_read() {
-    let (outcomes, last) = overwrite_before_readers_commit(PATIENT);
+    let (outcomes, last, _) = overwrite_before_readers_commit(PATIENT);
     assert_eq!(outcomes, [Ok(()); 3], "whatever was sent first");
     assert!(matches!(last, Some(1 | 2)), "one write is the last");
 }
@@ -91,9 +101,34 @@ fn readers_of_a_batch_come_before_who_overwrites_what_they_have_read() {
 fn without_an_order_of_its_own_a_batch_aborts_who_has_read_what_is_overwritten() {
     const IN_TURN: Given =
         &[("reorder.wait_us", "1000000"), ("reorder.storage", "direct"), ("reorder.validator", "batch")];
-    let (outcomes, last) = overwrite_before_readers_commit(IN_TURN);
+    let (outcomes, last, insight) = overwrite_before_readers_commit(IN_TURN);
     let stale = Err(Abort::ReadChanged);
     assert_eq!((outcomes, last), (vec![Ok(()), stale, stale], Some(0)));
+    assert_eq!(insight.batch, None, "no batch was put in order");
+}
+
+#[test]
+fn an_ordered_batch_is_told_with_its_graph_and_its_order() {
+    let (_, _, insight) = overwrite_before_readers_commit(PATIENT);
+    let batch = insight.batch.expect("one batch was put in order");
+    assert_eq!((batch.stale, &*batch.retries, &*batch.victims), (0, &[0; 3][..], &[][..]));
+    // Whoever overwrites the record has sent its request first. The readers write without having read.
+    assert_eq!(batch.edges, [(1, 0), (2, 0)]);
+    assert_eq!(batch.order.last(), Some(&0), "{batch:?}");
+}
+
+#[test]
+fn stages_are_told_of_sampled_transactions_alone() {
+    let (db, table) = stage(PATIENT);
+    let read = |txn: &mut Attempt<'_, '_, Reorder>| txn.read(table, X, Cell::value).map(drop);
+    assert_eq!(attempt(&db, read), Ok(()));
+    assert_eq!(db.scheme().insight(), Insight::default());
+    assert_eq!(sampled_attempt(&db, read), Ok(()));
+    let stages = db.scheme().insight().stages.expect("one was sampled");
+    let names: Vec<&str> = stages.ns.iter().map(|(name, _)| *name).collect();
+    assert_eq!((stages.transactions, names.len()), (1, 9));
+    let place = |name| names.iter().position(|its| *its == name).expect("a stage");
+    assert!(place("reading") < place("waiting in the validator") && place("ordering") < place("installing"));
 }
 
 #[test]
@@ -103,7 +138,7 @@ fn of_two_that_both_read_and_write_a_record_one_is_the_victim() {
     let mut crew = fiber::Crew::new();
     for _ in 0..2 {
         crew.spawn(4 * fiber::STACK_BYTES, || {
-            let outcome = attempt(&db, |txn| {
+            let outcome = sampled_attempt(&db, |txn| {
                 txn.update(table, X, |cell| cell.set(cell.value() + 1))?;
                 have_read.set(have_read.get() + 1);
                 waiter::wait_until(None, || have_read.get() == 2);
@@ -115,6 +150,8 @@ fn of_two_that_both_read_and_write_a_record_one_is_the_victim() {
     crew.run();
     let outcomes = outcomes.into_inner();
     assert!(outcomes.contains(&Ok(())) && outcomes.contains(&Err(Abort::Victim)), "{outcomes:?}");
+    let batch = db.scheme().insight().batch.expect("one batch was put in order");
+    assert_eq!((&*batch.edges, batch.victims.len(), batch.order.len()), (&[(0, 1), (1, 0)][..], 1, 1));
 }
 
 #[test]

@@ -26,9 +26,11 @@ use sync::{Latched, Padded, clock, waiter};
 use super::committed::Committed;
 use super::gap_stamps::GapStamps;
 use super::installs::Installs;
+use super::picture::Picture;
 use super::plants;
 use super::request::Request;
 use super::settings::{Batching, Method, Score, Settings};
+use super::stages::Stopwatch;
 
 /// The minimum number of commits that may be decided after the first one that is not in place.
 const IN_FLIGHT: usize = 1 << 12;
@@ -60,6 +62,8 @@ pub struct Validator {
     desks: Box<[Padded<Latched<Desk>>]>,
     /// The number of desks that are taken.
     taken: Padded<AtomicUsize>,
+    /// A batch that was put in order, to be shown.
+    pub picture: Picture,
 }
 
 /// Where the request of a slot waits, and its outcome.
@@ -135,6 +139,7 @@ impl Validator {
             seats: (0..slots).map(|_| Padded::default()).collect(),
             desks: (0..settings.orderers).map(|_| Padded::default()).collect(),
             taken: Padded::default(),
+            picture: Picture::new(settings.validator_batch),
         }
     }
 
@@ -168,9 +173,12 @@ impl Validator {
     #[inline]
     pub fn decide(&self, slot: usize, request: &mut Request) -> Result<u64, Abort> {
         if self.batching == Batching::Direct {
+            let mut watch = Stopwatch::start(request.is_sampled);
             let committed = &mut self.committed.lock();
-            committed.check(request, &self.gaps)?;
-            return self.commit(committed, request);
+            let checked = committed.check(request, &self.gaps);
+            let decided = checked.and_then(|()| self.commit(committed, request));
+            request.validation = watch.lap();
+            return decided;
         }
         let seat = &self.seats[slot];
         core::mem::swap(&mut *seat.request.lock(), request);
@@ -267,8 +275,11 @@ impl Batch<'_> {
     /// Steps 2 and 3.
     fn decide(&mut self) {
         let Self { validator, .. } = *self;
+        let is_sampled = self.desk.requests[..self.desk.slots.len()].iter().any(|request| request.is_sampled);
+        let mut watch = Stopwatch::start(is_sampled);
         let is_reordered = validator.batching == Batching::Reorder;
-        let looked_at = if is_reordered { Some(self.put_in_order()) } else { None };
+        let looked_at = if is_reordered { Some(self.put_in_order(is_sampled)) } else { None };
+        let ordering = watch.lap();
         let Desk { slots, requests, order, outcomes, .. } = &mut *self.desk;
         if !is_reordered {
             order.clear();
@@ -282,11 +293,15 @@ impl Batch<'_> {
             let checked = if is_as_looked_at { Ok(()) } else { committed.check(request, &validator.gaps) };
             outcomes[at] = word_of(checked.and_then(|()| validator.commit(committed, request)));
         }
+        let validation = watch.lap();
+        for request in requests.iter_mut().take(slots.len()).filter(|request| request.is_sampled) {
+            (request.ordering, request.validation) = (ordering, validation);
+        }
     }
 
     // ANCHOR: order
     /// Step 2. Returns the number of the last commit that the requests were compared with.
-    fn put_in_order(&mut self) -> u64 {
+    fn put_in_order(&mut self, is_sampled: bool) -> u64 {
         let Self { validator, desk } = self;
         let Desk { slots, requests, fresh, facts, graph, orderer, order, outcomes } = &mut **desk;
         let requests = &requests[..slots.len()];
@@ -312,6 +327,9 @@ impl Batch<'_> {
         order.extend(decision.order.iter().map(|at| fresh[*at as usize]));
         for at in decision.victims {
             outcomes[fresh[*at as usize]] = word_of(Err(Abort::Victim));
+        }
+        if is_sampled {
+            validator.picture.offer(requests.len() - fresh.len(), facts, graph, &decision);
         }
         looked_at
     }

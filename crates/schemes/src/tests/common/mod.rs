@@ -305,6 +305,16 @@ pub(crate) fn run_job<S: Scheme, W: Workload>(plan: &Plan, job: Job, given: Give
     let outcome = driver::run(&db, &workload, &job, &Control::new(plan.workers));
     let ended: u64 = outcome.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
     assert_eq!(ended, clients as u64 * plan.requests, "every request ends once: {plan:?}");
+    for tally in &outcome.types {
+        let aborts: u64 = tally.aborts.iter().sum();
+        assert_eq!(tally.retries.count(), tally.commits, "retries are counted of each commit: {plan:?}");
+        let is_all = tally.user_aborts == 0;
+        let retries = tally.retries.sum();
+        assert!(
+            retries == aborts || retries < aborts && !is_all,
+            "{retries} retries, {aborts} aborts: {plan:?}"
+        );
+    }
     if let Err(violation) = workload.check(&db.quiesced(), Share::WHOLE, &outcome.ledgers) {
         panic!("{} under {}, {plan:?}: {violation}", W::NAME, S::INFO.name);
     }

@@ -7,6 +7,7 @@ pub(crate) mod conformance;
 
 pub(crate) use conformance::conformance;
 mod contention;
+mod lanes;
 mod levers;
 mod planned;
 mod raw;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Database, Direction, Drive, Forecast, Home, Homes, Index, IndexOn, Key, Loader, Lookup,
-    Quiesced, Row, Schema, Scheme, Share, Table, Transaction, TxnType, Violation, Workload,
+    Abort, ClientId, Database, Direction, Drive, Forecast, Home, Homes, Index, IndexOn, InputFootprint, Key,
+    Loader, Lookup, Quiesced, Row, Schema, Scheme, Share, Table, Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
 use sync::Latched;
@@ -239,6 +239,11 @@ impl Workload for Programs {
 
     fn homes(&self, _: &Program) -> Homes {
         Homes::new()
+    }
+
+    /// One row stands for all, so that all programs conflict.
+    fn footprint(&self, _: &Program, footprint: &mut InputFootprint) {
+        footprint.write(self.items, 0);
     }
 
     fn execute<T: Transaction>(

@@ -45,6 +45,8 @@ pub struct Txn<'db> {
     pub(super) number: u64,
     /// Whether the attempt counts among the open ones.
     pub(super) is_live: bool,
+    /// Whether the attempt has waited in the storage.
+    pub(super) has_waited: bool,
     /// Touched records that a planted bug keeps from the attempt before.
     pub(super) kept: usize,
     /// The copy that the last read lent.
@@ -73,6 +75,7 @@ impl<'db> Txn<'db> {
             request: Request::default(),
             number: 0,
             is_live: false,
+            has_waited: false,
             kept: 0,
             copy: CopyBuffer::default(),
             clock: StageClock::default(),

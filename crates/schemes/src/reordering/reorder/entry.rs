@@ -13,8 +13,8 @@ pub const ENTRY: Entry = Entry {
         Variant { name: "base", says: "no stage gathers batches", given: AT_ONCE },
         Variant {
             name: "batching_only",
-            says: "the stages gather batches and do not change their order",
-            given: &[("reorder.storage", "batch"), ("reorder.validator", "batch")],
+            says: "the stages gather batches, for each read anew, and do not change their order",
+            given: &[("reorder.storage", "batch"), ("reorder.waits", "each"), ("reorder.validator", "batch")],
         },
         Variant {
             name: "in_small_batches",
@@ -34,6 +34,7 @@ pub const ENTRY: Entry = Entry {
     toggles: &[
         Toggle { says: "storage: reads are not batched", setting: "reorder.storage", value: "direct" },
         Toggle { says: "storage: reads do not wait for writes", setting: "reorder.storage", value: "batch" },
+        Toggle { says: "storage: each read waits for a batch", setting: "reorder.waits", value: "each" },
         Toggle { says: "validator: requests are not batched", setting: "reorder.validator", value: "direct" },
         Toggle { says: "validator: batches keep their order", setting: "reorder.validator", value: "batch" },
     ],

@@ -183,6 +183,7 @@ impl Scheme for Reorder {
         txn.writes.clear();
         txn.gaps.clear();
         txn.entered.clear();
+        txn.has_waited = false;
         if self.is_full() {
             return Err(Abort::Full);
         }
@@ -387,7 +388,7 @@ impl Reorder {
     #[inline]
     fn stand(&self, txn: &mut Txn<'_>, record: RecordRef<'_, Self>) {
         txn.clock.enter(Stage::InStorage);
-        self.storage.stand(record.id(), &self.validator);
+        self.storage.stand(record.id(), &self.validator, &mut txn.has_waited);
         txn.clock.enter(Stage::Reading);
     }
 

@@ -4,11 +4,15 @@
 //! has waited long enough. Where writes come before reads, it is served once the writes of all commits that were
 //! decided by then are in place, so that its reads see the newest state. Each session then copies its value itself: a
 //! worker of the storage would have to hand it over from core to core.
+//!
+//! The paper's processors send all reads of a transaction at once. A procedure makes one read after the other, but
+//! nothing comes between two of them unless it waits. So the first read waits for a batch, and the others are made when
+//! that is served.
 
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Latch, Padded, clock, waiter};
 
-use super::settings::{Batching, Settings};
+use super::settings::{Batching, Settings, Waits};
 use super::validator::Validator;
 
 /// The queues, each for a part of all records.
@@ -16,6 +20,7 @@ use super::validator::Validator;
 pub struct ReadQueues {
     queues: Box<[Padded<ReadQueue>]>,
     batching: Batching,
+    waits: Waits,
     batch_max: u64,
     wait_ns: u64,
 }
@@ -37,15 +42,17 @@ impl ReadQueues {
         Self {
             queues: (0..settings.storage_queues).map(|_| Padded::default()).collect(),
             batching: settings.storage,
+            waits: settings.waits,
             batch_max: settings.storage_batch as u64,
             wait_ns: settings.wait_us * 1_000,
         }
     }
 
-    /// Waits until the record with this id may be read.
+    /// Waits until the record with this id may be read. `has_waited` is the memory of the attempt.
     #[inline]
-    pub fn stand(&self, id: usize, validator: &Validator) {
-        if self.batching != Batching::Direct {
+    pub fn stand(&self, id: usize, validator: &Validator, has_waited: &mut bool) {
+        if self.batching != Batching::Direct && !(self.waits == Waits::Once && *has_waited) {
+            *has_waited = true;
             self.stand_in_line(id, validator);
         }
     }

@@ -16,6 +16,16 @@ words! {
 }
 
 words! {
+    /// How often an attempt waits in the storage.
+    pub enum Waits {
+        /// Before its first read.
+        Once = "once",
+        /// Before each read.
+        Each = "each",
+    }
+}
+
+words! {
     /// How the victims of a batch are chosen.
     pub enum Method {
         /// Greedy by strongly connected components.
@@ -55,6 +65,12 @@ settings! {
         validator: Batching {
             default: "reorder",
             stresses: "aborts, latency, and what a decision costs",
+        },
+        /// Whether an attempt waits in the storage `once`, before its first read, as if all its reads were sent at once,
+        /// or before `each` read, as if each depended on the one before.
+        waits: Waits {
+            default: "once",
+            stresses: "how long an attempt takes, and so what others commit meanwhile",
         },
         /// The size of a full batch of reads.
         storage_batch: usize {

@@ -1,5 +1,5 @@
-//! Lanes of requests that conflict: a run ends by its time, by an interruption and by a panic, although clients wait for
-//! other workers. All programs conflict as far as their footprints tell, so that one lane executes them all.
+//! Lanes of requests that conflict: a run ends by its time, by an interruption and by a panic, although clients wait
+//! for other workers. All programs conflict as far as their footprints tell, so that one lane executes them all.
 
 use engine::driver::{self, Control, Job, Limit, Retry};
 use engine::levers;

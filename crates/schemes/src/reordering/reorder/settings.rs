@@ -66,8 +66,8 @@ settings! {
             default: "reorder",
             stresses: "aborts, latency, and what a decision costs",
         },
-        /// Whether an attempt waits in the storage `once`, before its first read, as if all its reads were sent at once,
-        /// or before `each` read, as if each depended on the one before.
+        /// Whether an attempt waits in the storage `once`, before its first read, as if all its reads were sent
+        /// together, or before `each` read, as if each depended on the one before.
         waits: Waits {
             default: "once",
             stresses: "how long an attempt takes, and so what others commit meanwhile",

@@ -264,8 +264,10 @@ impl<'s> Hall<'s> {
             self.lanes.placement.ended(task.lane);
             task.is_executed = true;
             self.answer(task);
-            // The client sends its next request, and other lanes go on.
-            waiter::give_way();
+            if !queue.tasks.borrow().is_empty() {
+                // The client sends its next request, and other lanes go on.
+                waiter::give_way();
+            }
         }
     }
 

@@ -1,17 +1,17 @@
 //! The storage: queues in which reads wait until a batch of them is served.
 //!
-//! A batch is closed when it is full, when the worker of one of its reads has nothing else to do, or when one of them
-//! has waited long enough. Where writes come before reads, it is served once the writes of all commits that were
-//! decided by then are in place, so that its reads see the newest state. Each session then copies its value itself: a
-//! worker of the storage would have to hand it over from core to core.
+//! Where writes come before reads, a batch that is [closed](super::batch_wait) is served once the writes of all commits
+//! that were decided by then are in place, so that its reads see the newest state. Each session then copies its value
+//! itself: a worker of the storage would have to hand it over from core to core.
 //!
 //! The paper's processors send all reads of a transaction at once. A procedure makes one read after the other, but
 //! nothing comes between two of them unless it waits. So the first read waits for a batch, and the others are made when
 //! that is served.
 
 use sync::atomic::{AtomicU64, Ordering};
-use sync::{Latch, Padded, clock, waiter};
+use sync::{Latch, Padded};
 
+use super::batch_wait::wait_for_batch;
 use super::settings::{Batching, Settings, Waits};
 use super::validator::Validator;
 
@@ -61,24 +61,13 @@ impl ReadQueues {
         let queue = &self.queues[(id >> 6) % self.queues.len()];
         // Relaxed, here and in `ReadQueue::is_due`: reads are served at any time, only not at the best.
         let place = queue.arrivals.fetch_add(1, Ordering::Relaxed);
-        let deadline_ns = clock::now_ns() + self.wait_ns;
-        // As for requests to the validator.
-        let (mut is_late, mut looks) = (false, 0);
-        loop {
-            waiter::gather_until((!is_late).then_some(deadline_ns), || {
-                looks += 1;
-                let at_once = is_late || looks > 1 && waiter::is_idle();
-                queue.is_served(place, validator)
-                    || queue.is_open(place) && queue.is_due(if at_once { 1 } else { self.batch_max })
-            });
-            if queue.is_served(place, validator) {
-                return;
-            }
+        let is_served = || queue.is_served(place, validator);
+        let is_due = |at_once| queue.is_open(place) && queue.is_due(if at_once { 1 } else { self.batch_max });
+        wait_for_batch(self.wait_ns, is_served, is_due, || {
             if queue.is_open(place) {
                 queue.close(if self.batching == Batching::Reorder { validator.decided() } else { 0 });
             }
-            is_late = is_late || clock::now_ns() >= deadline_ns;
-        }
+        });
     }
 }
 

@@ -21,8 +21,9 @@ use engine::Abort;
 use orders::{BatchGraph, DegreeScore, Orderer, Policy, TxnFacts, VictimMethod};
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::plant::is_planted;
-use sync::{Latched, Padded, clock, waiter};
+use sync::{Latched, Padded};
 
+use super::batch_wait::wait_for_batch;
 use super::committed::Committed;
 use super::gap_stamps::GapStamps;
 use super::installs::Installs;
@@ -195,22 +196,10 @@ impl Validator {
 
     /// Waits for the outcome of a request, and decides batches that are due meanwhile.
     fn await_outcome(&self, outcome: &AtomicU64) -> Result<u64, Abort> {
-        let deadline_ns = clock::now_ns() + self.wait_ns;
-        // On a plain thread the first look comes at once: others may be about to send their requests, too.
-        let (mut is_late, mut looks) = (false, 0);
-        loop {
-            waiter::gather_until((!is_late).then_some(deadline_ns), || {
-                looks += 1;
-                // Acquire, here and below: pairs with the Release of the batch that is dropped.
-                outcome.load(Ordering::Acquire) != UNDECIDED
-                    || self.is_due(is_late || looks > 1 && waiter::is_idle())
-            });
-            match outcome.load(Ordering::Acquire) {
-                UNDECIDED => self.decide_batch(),
-                word => return outcome_of(word),
-            }
-            is_late = is_late || clock::now_ns() >= deadline_ns;
-        }
+        let word = || outcome.load(Ordering::Acquire); // Acquire: pairs with the Release of the batch that is dropped.
+        let is_due = |at_once| self.is_due(at_once);
+        wait_for_batch(self.wait_ns, || word() != UNDECIDED, is_due, || self.decide_batch());
+        outcome_of(word())
     }
 
     /// Whether the open batch is to be decided, and there is a desk for it: when it is full, or `at_once` if it is not

@@ -96,12 +96,12 @@ fn an_epoch_is_as_long_as_it_is_said_to_be() {
         db.close().expect("the disk works");
         rounds
     };
-    // Tried several times, since the machine may do other work meanwhile.
+    // Tried many times, since the machine may do other work meanwhile.
     assert!(
-        (0..5).any(|_| rounds_after(1_000_000, 20_000_000) == 0),
+        (0..30).any(|_| rounds_after(1_000_000, 5_000_000) == 0),
         "nothing is written before the epoch's end"
     );
-    assert!((0..5).any(|_| rounds_after(10, 20_000_000) == 1), "and it is then");
+    assert!((0..30).any(|_| rounds_after(10, 20_000_000) == 1), "and it is then");
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn every_scheme_keeps_its_promise_if_requests_are_reordered() {
                 let order_by_themselves =
                     [Family::Partitioned, Family::Reordering, Family::Batched, Family::Deterministic];
                 assert!(order_by_themselves.contains(&info.family), "{}: {refusal}", info.name);
-                assert!(refusal.to_string().contains("leave `run.reorder` at `off`"), "{refusal}");
+                assert!(refusal.to_string().contains("give `--set run.reorder=off`"), "{refusal}");
             }
         }
     }

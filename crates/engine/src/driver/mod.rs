@@ -406,7 +406,7 @@ pub trait Driver<S: Scheme> {
 
 /// The refusal of drivers that do not [reorder](Driver::REORDERS).
 pub(crate) const REFUSES_REORDERING: &str = "the scheme decides by itself where and in which \
-    order transactions execute: leave `run.reorder` at `off`";
+    order transactions execute: give `--set run.reorder=off`";
 
 /// One worker's part of a run.
 pub struct Part<'r, S: Scheme, V: Observe = ()> {

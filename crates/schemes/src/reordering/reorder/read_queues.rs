@@ -1,7 +1,7 @@
 //! The storage: queues in which reads wait until a batch of them is served.
 //!
-//! Where writes come before reads, a batch that is [closed](super::batch_wait) is served once the writes of all commits
-//! that were decided by then are in place, so that its reads see the newest state. Each session then copies its value
+//! Where writes come before reads, a batch that is closed (`batch_wait`) is served once the writes of all commits that
+//! were decided by then are in place, so that its reads see the newest state. Each session then copies its value
 //! itself: a worker of the storage would have to hand it over from core to core.
 //!
 //! The paper's processors send all reads of a transaction at once. A procedure makes one read after the other, but

@@ -3,10 +3,10 @@
 //!
 //! Nothing here looks at a clock: the claims are of aborts a commit.
 
+use engine::Scheme;
 use engine::driver::{Driver, Job, Limit, Retry};
 use engine::entry::Given;
 use engine::levers;
-use engine::{Family, Scheme};
 
 use crate::catalogue::{self, Visit};
 use crate::tests::common::movers::Movers;
@@ -85,11 +85,7 @@ fn few_requests_are_under_way_where_most_would_be_in_vain() {
     let plan = crowd(5_000, 20);
     let regulated = |job| Job { is_regulated: true, ..job };
     for (scheme, aborts, turns) in aborts(&plan, &[], regulated) {
-        let info = catalogue::infos().find(|info| info.name == scheme).expect("a scheme of the catalogue");
-        // Requests that are decided in batches have all begun before the first of them is known to be in vain; without
-        // regulation they abort more than a hundred times.
-        let most = if info.family == Family::Reordering { 20 } else { 6 };
-        assert!(aborts <= most, "{scheme}: {aborts} aborts a request");
+        assert!(aborts <= 6, "{scheme}: {aborts} aborts a request");
         assert_eq!(turns, [0, 0], "{scheme}: nobody gets a turn that was not asked for");
     }
 }
@@ -99,7 +95,6 @@ fn requests_that_are_known_to_conflict_do_not_meet_if_they_are_reordered() {
     let plan = crowd(5_000, 10);
     let keep: Given = &[("run.reorder", "keep"), ("run.reorder_batch", "50")];
     for (scheme, aborts, turns) in aborts(&plan, keep, |job| job) {
-        // Some five without.
         assert!(aborts <= 1, "{scheme}: {aborts} aborts a request");
         assert_eq!(turns, [0, 0], "{scheme}: nobody gets a turn that was not asked for");
     }

@@ -10,4 +10,5 @@ pub mod smallbank;
 pub mod stock;
 mod text;
 pub mod tpcc;
+pub mod tpce;
 pub mod ycsb;

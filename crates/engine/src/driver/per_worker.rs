@@ -207,6 +207,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
         let is_sampled =
             job.sample_every > 0 && sequence.is_multiple_of(job.sample_every) && stage == Stage::Measured;
         let mut ticket = Ticket::new(sent.birth, self.part.homes(&self.call));
+        ticket.kind = kind;
         ticket.read_only = types[kind].read_only;
         ticket.is_sampled = is_sampled;
         if is_sampled {

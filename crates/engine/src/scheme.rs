@@ -192,6 +192,9 @@ pub struct Env {
 pub struct Ticket {
     /// The number of earlier attempts of the transaction.
     pub retries: u32,
+    /// The type of the transaction, an index into [`Workload::TYPES`](crate::Workload::TYPES); 0 where no workload
+    /// gives it.
+    pub kind: usize,
     /// When the transaction was first submitted, in ticks: kept across attempts.
     pub birth: u64,
     /// Its place in the order of its batch, from 1; 0 outside of batches.
@@ -214,6 +217,7 @@ impl Ticket {
     pub fn new(birth: u64, homes: Homes) -> Self {
         Self {
             retries: 0,
+            kind: 0,
             birth,
             sequence: 0,
             read_only: false,

@@ -538,6 +538,7 @@ pub(super) fn ticket<S: Scheme, V: Observe>(
     let ticket = Ticket::new(client.birth, part.homes(&client.call));
     Ticket {
         retries,
+        kind: client.call.kind,
         sequence: place as u64 + 1,
         read_only: part.types[client.call.kind].read_only,
         ..ticket

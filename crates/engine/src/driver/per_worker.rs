@@ -207,6 +207,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
         let is_sampled =
             job.sample_every > 0 && sequence.is_multiple_of(job.sample_every) && stage == Stage::Measured;
         let mut ticket = Ticket::new(sent.birth, self.part.homes(&self.call));
+        ticket.kind = kind;
         ticket.read_only = types[kind].read_only;
         ticket.is_sampled = is_sampled;
         if is_sampled {
@@ -220,6 +221,9 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             self.desk.window.begun();
             let result = self.attempt(&ticket);
             self.desk.window.ended(is_aborted(&result));
+            if result.is_ok() && ticket.retries > 0 {
+                self.desk.lengths.add_committed(since_ns(began));
+            }
             drop(running);
             let has_rest = result.is_ok() && program.has_rest(&mut self.call);
             if result.is_ok()
@@ -270,14 +274,14 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
         self.maintain();
         let Shared { regulator, .. } = self.desk.shared;
         let lengths = self.desk.lengths;
-        lengths.add(clock::ticks_to_ns(clock::ticks().wrapping_sub(began)));
+        lengths.add_aborted(since_ns(began));
         if self.part.job.retry == Retry::Climb {
             regulator.climb(clock::now_ns(), || self.part.control.progress().0, &mut self.rng);
         }
         let pause_ns = match turn.failed(retries, || self.is_over()) {
             // The transaction has just got a turn: no other attempt is in its way.
             0 => 0,
-            retries => regulator.pause_ns(self.part.job, retries, lengths.mean_ns(), &mut self.rng),
+            retries => regulator.pause_ns(self.part.job, retries, lengths.usual_ns(), &mut self.rng),
         };
         self.open_again(pause_ns);
     }
@@ -338,4 +342,9 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             waiter::pause_ns(pause_ns);
         }
     }
+}
+
+/// The nanoseconds since a time in ticks.
+fn since_ns(began: u64) -> u64 {
+    clock::ticks_to_ns(clock::ticks().wrapping_sub(began))
 }

@@ -73,22 +73,45 @@ impl Doubling {
     }
 }
 
-/// The mean length of a worker's aborted attempts, including the time that their clients take; the last few count most.
+/// The lengths of a worker's attempts under contention, including the time that their clients take.
+///
+/// An attempt conflicts with others until these end. Where conflicts are found early, aborted attempts are much shorter
+/// than those with which they conflict, which commit: hence the lengths of both.
 #[derive(Debug, Default)]
-pub(super) struct Lengths(Cell<u64>);
+pub(super) struct Lengths {
+    aborted: Mean,
+    committed: Mean,
+}
 
 impl Lengths {
     /// Adds the length of an aborted attempt.
-    pub(super) fn add(&self, attempt_ns: u64) {
-        let mean_ns = self.0.get();
-        // A long time without a core does not make an attempt long.
-        let attempt_ns = attempt_ns.min(4 * mean_ns + 10_000);
-        self.0.set(if mean_ns == 0 { attempt_ns } else { mean_ns - mean_ns / 8 + attempt_ns / 8 });
+    pub(super) fn add_aborted(&self, attempt_ns: u64) {
+        self.aborted.add(attempt_ns, 10_000);
     }
 
-    /// The mean in nanoseconds; 0 before the first attempt.
-    pub(super) fn mean_ns(&self) -> u64 {
-        self.0.get()
+    /// Adds the length of an attempt that committed, of a transaction that was aborted before.
+    pub(super) fn add_committed(&self, attempt_ns: u64) {
+        // There are few of these, so that the first ones must count.
+        self.committed.add(attempt_ns, 1_000_000);
+    }
+
+    /// The usual length in nanoseconds: the greater one of both means, 0 before the first attempt.
+    pub(super) fn usual_ns(&self) -> u64 {
+        self.aborted.0.get().max(self.committed.0.get())
+    }
+}
+
+/// A mean to which the last few values contribute most.
+#[derive(Debug, Default)]
+struct Mean(Cell<u64>);
+
+impl Mean {
+    /// Adds a length. A long time without a core does not make an attempt long: at most four times the mean counts, and
+    /// `credible_ns` more.
+    fn add(&self, attempt_ns: u64, credible_ns: u64) {
+        let mean_ns = self.0.get();
+        let attempt_ns = attempt_ns.min(4 * mean_ns + credible_ns);
+        self.0.set(if mean_ns == 0 { attempt_ns } else { mean_ns - mean_ns / 8 + attempt_ns / 8 });
     }
 }
 
@@ -161,13 +184,25 @@ mod tests {
     fn the_mean_length_follows_attempts_and_is_not_carried_away_by_one() {
         let lengths = Lengths::default();
         let after = |attempts: usize, ns| {
-            (0..attempts).for_each(|_| lengths.add(ns));
-            lengths.mean_ns()
+            (0..attempts).for_each(|_| lengths.add_aborted(ns));
+            lengths.usual_ns()
         };
         assert_eq!(after(1, 4_000), 4_000);
-        assert!((4_000..8_000).contains(&after(1, 1_000_000_000)), "{}", lengths.mean_ns());
-        assert!((190_000..=200_000).contains(&after(60, 200_000)), "{}", lengths.mean_ns());
-        assert!((4_000..5_000).contains(&after(60, 4_000)), "{}", lengths.mean_ns());
+        assert!((4_000..8_000).contains(&after(1, 1_000_000_000)), "{}", lengths.usual_ns());
+        assert!((190_000..=200_000).contains(&after(60, 200_000)), "{}", lengths.usual_ns());
+        assert!((4_000..5_000).contains(&after(60, 4_000)), "{}", lengths.usual_ns());
+    }
+
+    #[test]
+    fn attempts_that_commit_count_where_conflicts_are_found_early() {
+        let lengths = Lengths::default();
+        (0..100).for_each(|_| lengths.add_aborted(5_000));
+        lengths.add_committed(2_000_000);
+        assert_eq!(lengths.usual_ns(), 1_000_000, "one may have lost its core");
+        lengths.add_committed(2_000_000);
+        assert!((1_100_000..2_000_000).contains(&lengths.usual_ns()), "{}", lengths.usual_ns());
+        (0..100).for_each(|_| lengths.add_committed(1_000));
+        assert!((4_000..=5_000).contains(&lengths.usual_ns()), "{}", lengths.usual_ns());
     }
 
     #[test]

@@ -55,6 +55,7 @@ use engine::{
     Abort, Admits, End, Env, Family, Info, Insight, Isolation, Observer, OwnWrites, Retire, Scheme, Sink,
     Stamp, Ticket, Write,
 };
+use orders::TxnFacts;
 use parts::{Buffered, Buffers, LockBits};
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
@@ -192,7 +193,8 @@ impl Scheme for Reorder {
         }
         self.live.fetch_add(1, Ordering::Relaxed); // Relaxed, here and below: a count.
         txn.is_live = true;
-        txn.request.facts.retries = ticket.retries;
+        txn.request.facts =
+            TxnFacts { retries: ticket.retries, value: self.validator.values.of(ticket.kind) };
         txn.request.is_sampled = ticket.is_sampled;
         txn.request.start = self.validator.start();
         txn.clock.enter(Stage::Processing);

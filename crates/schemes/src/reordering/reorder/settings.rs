@@ -1,6 +1,6 @@
 //! The settings of the scheme.
 
-use engine::setting::Range;
+use engine::setting::{Range, Value};
 use engine::{settings, words};
 
 words! {
@@ -48,6 +48,50 @@ words! {
         Max = "max",
         /// The one with the greatest product of incoming and outgoing edges.
         Product = "product",
+    }
+}
+
+/// The types of transaction that can have values of their own.
+const VALUED_TYPES: usize = 16;
+
+/// The value of a commit by the type of the transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TypeValues {
+    of_types: [u32; VALUED_TYPES],
+    /// Whether some value differs from the others, so that values matter.
+    pub differ: bool,
+}
+
+impl TypeValues {
+    /// Parses values from 1 to 1,000,000, one for each type in the order of the workload. Types that are not named have
+    /// the last value.
+    fn parse(text: &str) -> Option<Self> {
+        let mut of_types = [1; VALUED_TYPES];
+        let mut rest = of_types.iter_mut();
+        let mut last = 1;
+        for word in text.split(',') {
+            last = word.trim().parse().ok().filter(|value| (1..=1_000_000).contains(value))?;
+            *rest.next()? = last;
+        }
+        rest.for_each(|value| *value = last);
+        Some(Self { of_types, differ: of_types.iter().any(|value| *value != last) })
+    }
+
+    /// Returns the value of a commit of a type.
+    #[inline]
+    pub fn of(&self, kind: usize) -> u32 {
+        self.of_types[kind.min(VALUED_TYPES - 1)]
+    }
+}
+
+impl Value for TypeValues {
+    const RANGE: Range = Range::Text(
+        "one to 16 whole numbers from 1 to 1000000, separated by commas, such as `10,1`",
+        |text| Self::parse(text).is_some(),
+    );
+
+    fn of(text: &str) -> Self {
+        Self::parse(text).expect("checked against its range")
     }
 }
 
@@ -140,6 +184,13 @@ settings! {
             default: "0",
             range: Range::Real(0.0, 16.0),
             stresses: "the tail of latencies, and victims",
+        },
+        /// How valuable a commit of each type of transaction is, in the order in which the workload lists its types; the
+        /// last number is also that of all further types. The score of a transaction is divided by its value, so that a
+        /// valuable one is rarely the victim; the method `exact` does not look at values.
+        values: TypeValues {
+            default: "1",
+            stresses: "which types pay for conflicts, and victims",
         },
         /// Committed writes that the validator remembers; more of them let attempts commit that last while others write
         /// much, fewer take less memory.

@@ -154,6 +154,51 @@ fn of_two_that_both_read_and_write_a_record_one_is_the_victim() {
     assert_eq!((&*batch.edges, batch.victims.len(), batch.order.len()), (&[(0, 1), (1, 0)][..], 1, 1));
 }
 
+/// Two transactions of different types read and write the same record, and are in one batch. Returns the types of those
+/// that committed.
+fn committed_types(given: Given) -> Vec<usize> {
+    let (db, table) = stage(given);
+    let (have_read, committed) = (Flag::new(0), RefCell::new(Vec::new()));
+    let mut crew = fiber::Crew::new();
+    for kind in 0..2 {
+        let (db, have_read, committed) = (&db, &have_read, &committed);
+        crew.spawn(4 * fiber::STACK_BYTES, move || {
+            let ticket = Ticket { kind, ..Ticket::new(1, Homes::new()) };
+            let outcome = db.session().attempt(&ticket, |txn| {
+                txn.update(table, X, |cell| cell.set(cell.value() + 1))?;
+                have_read.set(have_read.get() + 1);
+                waiter::wait_until(None, || have_read.get() == 2);
+                Ok(())
+            });
+            committed.borrow_mut().extend(outcome.is_ok().then_some(kind));
+        });
+    }
+    crew.run();
+    committed.into_inner()
+}
+
+#[test]
+fn the_less_valuable_type_is_the_victim_under_each_greedy_method() {
+    for method in ["components", "sorted", "reduced"] {
+        for (values, kept) in [("10,1", 0), ("1,10", 1)] {
+            let given = [PATIENT, &[("reorder.method", method), ("reorder.values", values)]].concat();
+            assert_eq!(committed_types(given.leak()), [kept], "{method}, {values}");
+        }
+    }
+}
+
+#[test]
+fn types_without_a_value_of_their_own_have_the_last_one() {
+    let given = [("reorder.values".to_owned(), "7, 3".to_owned())];
+    let values = Settings::of(&Values::new(Settings::ALL, &given).expect("legal")).values;
+    assert_eq!([0, 1, 2, 15, 99].map(|kind| values.of(kind)), [7, 3, 3, 3, 3]);
+    assert!(values.differ);
+    let refused = |text: &str| Values::new(Settings::ALL, &[("reorder.values".to_owned(), text.to_owned())]);
+    for text in ["", "0", "1,", "1;2", "1000001", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"] {
+        assert!(refused(text).is_err(), "{text}");
+    }
+}
+
 #[test]
 fn no_more_attempts_are_open_than_the_settings_admit() {
     let (db, table) = stage(&[("reorder.live", "1")]);

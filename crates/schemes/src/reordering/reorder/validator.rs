@@ -30,7 +30,7 @@ use super::installs::Installs;
 use super::picture::Picture;
 use super::plants;
 use super::request::Request;
-use super::settings::{Batching, Method, Score, Settings};
+use super::settings::{Batching, Method, Score, Settings, TypeValues};
 use super::stages::Stopwatch;
 
 /// The minimum number of commits that may be decided after the first one that is not in place.
@@ -52,6 +52,8 @@ pub struct Validator {
     batch_max: usize,
     wait_ns: u64,
     policy: Policy,
+    /// The value of a commit by type of transaction.
+    pub values: TypeValues,
     method: VictimMethod,
     /// The slots of the requests in the open batch.
     open: Padded<Latched<Vec<usize>>>,
@@ -128,7 +130,10 @@ impl Validator {
             batching: settings.validator,
             batch_max: settings.validator_batch,
             wait_ns: settings.wait_us * 1_000,
-            policy: Policy::new(degrees).with_retries(settings.retry_exponent),
+            policy: Policy::new(degrees)
+                .with_retries(settings.retry_exponent)
+                .with_value(f64::from(u8::from(settings.values.differ))),
+            values: settings.values,
             method: match settings.method {
                 Method::Components => VictimMethod::Components,
                 Method::Sorted => VictimMethod::Sorted { multi_factor },

@@ -47,7 +47,7 @@ pub use scheme::{
     Admits, Batching, End, Env, Facts, Family, Info, InsertAt, Isolation, Partitioned, Planning, Retire,
     Scheme, Spot, Stamp, Step, Ticket, Touch, Views, Write, slot_rng,
 };
-pub use session::{Attempt, Session};
+pub use session::{Attempt, ErasedAttempt, Session};
 pub use sink::Sink;
 pub use sorted_list::{Position, SortedList};
 pub use storage::{

@@ -11,7 +11,8 @@ use core::fmt;
 use stdx::Rng;
 
 use crate::{
-    Abort, Attempt, ClientId, Homes, InputFootprint, Observer, Pace, Scheme, Sink, TxnType, Workload,
+    Abort, Attempt, ClientId, ErasedAttempt, Homes, InputFootprint, Observer, Pace, Scheme, Sink, TxnType,
+    Workload,
 };
 
 /// A call of a stored procedure: the input, and the output once it was executed. Used for one request after the other.
@@ -157,7 +158,11 @@ impl<S: Scheme, O: Observer, L: Sink, W: Workload> Program<S, O, L> for Procedur
     ) -> Result<(), Abort> {
         let scratch = scratch.0.downcast_mut().expect("a scratch belongs to its program");
         let values = values_mut::<W>(call);
-        let output = self.0.execute(input::<W>(values), scratch, txn)?;
+        let output = if W::COMPILED_ONCE {
+            self.0.execute(input::<W>(values), scratch, &mut ErasedAttempt::new(txn))?
+        } else {
+            self.0.execute(input::<W>(values), scratch, txn)?
+        };
         values.output = Some(output);
         Ok(())
     }

@@ -7,10 +7,10 @@
 use core::fmt;
 use core::ops::{Bound, ControlFlow, Range};
 
-use storage::{AnyKey, Direction, Home, IndexedKey, Lookup, TableId, TableStore, Which};
+use storage::{AnyKey, Direction, Home, Lookup, TableId, TableStore, Which};
 
 use crate::driver::Driver;
-use crate::session::{Target, ahead, with_width};
+use crate::session::{Target, WordTxn};
 use crate::{Abort, Attempt, Observer, Scheme, Session, Sink, Ticket};
 
 /// A call that no type would have let pass. The attempt changed nothing by it; the program must be changed.
@@ -482,7 +482,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_primary(store, &key)?;
             let target = Target { table, group: group as u16 };
             let home = home(store, key);
-            let words = with_width!(key, |key| attempt.read_words(target, home, key))?;
+            let words = WordTxn::read(attempt, target, home, &key)?;
             Ok(words.map(see).is_some())
         })
     }
@@ -499,7 +499,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_found(store)?;
             let target = Target { table, group: group as u16 };
             let home = home(store, key);
-            Ok(with_width!(key, |key| attempt.change_plainly(target, home, key, change))?)
+            Ok(WordTxn::change_plainly(attempt, target, home, &key, change)?)
         })
     }
 
@@ -511,7 +511,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_row(store, group, amounts)?;
             let target = Target { table, group: group as u16 };
             let home = home(store, key);
-            Ok(with_width!(key, |key| attempt.add_words(target, home, key, amounts))?)
+            Ok(WordTxn::add(attempt, target, home, &key, amounts)?)
         })
     }
 
@@ -528,7 +528,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_row(store, group, words)?;
             let target = Target { table, group: group as u16 };
             let home = home(store, key);
-            Ok(with_width!(key, |key| attempt.replace_words(target, home, key, words))?)
+            Ok(WordTxn::replace(attempt, target, home, &key, words)?)
         })
     }
 
@@ -542,7 +542,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
                 check_row(store, group, words)?;
             }
             let home = store.home(Which::Primary, key);
-            Ok(with_width!(key, |key| attempt.insert_words(table, key, home, groups))?)
+            Ok(WordTxn::insert(attempt, table, home, &key, groups)?)
         })
     }
 
@@ -552,7 +552,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             let group = group_of_indexes(store)?;
             let target = Target { table, group: group as u16 };
             let home = home(store, key);
-            Ok(with_width!(key, |key| attempt.delete_words(target, home, key))?)
+            Ok(WordTxn::delete(attempt, target, home, &key)?)
         })
     }
 
@@ -574,14 +574,10 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
                 }
             }
             let home = |key| store.home(which, key);
-            attempt.receive();
-            attempt.reach((from.map(home), to.map(home)))?;
-            let range = (store, group, which, (from, to));
-            Ok(match store.key_words(which) {
-                1 => walk::<u64, _, _, _>(attempt, range, direction, see),
-                2 => walk::<u128, _, _, _>(attempt, range, direction, see),
-                _ => walk::<[u64; 6], _, _, _>(attempt, range, direction, see),
-            }?)
+            let (shown, homes) = ((table, group as u16, which), (from.map(home), to.map(home)));
+            Ok(WordTxn::scan(attempt, shown, homes, (from, to), direction, &mut |key, words, may_differ| {
+                (!may_differ || store.holds(which, key, words)).then(|| see(key, words))
+            })?)
         })
     }
 
@@ -598,37 +594,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
         let is_found = check_found(store).is_ok() && check_group(store, groups.end.saturating_sub(1)).is_ok();
         let width = store.key_words(Which::Primary);
         if is_found && keys.iter().all(|key| key.words() == width) {
-            match width {
-                1 => prefetch::<u64, _>(store, groups, keys),
-                2 => prefetch::<u128, _>(store, groups, keys),
-                _ => prefetch::<[u64; 6], _>(store, groups, keys),
-            }
+            self.attempt.fetch(table, groups, keys);
         }
     }
-}
-
-fn prefetch<K: IndexedKey, S: Scheme>(store: &TableStore<S>, groups: Range<usize>, keys: &[AnyKey]) {
-    ahead(store.index(Which::Primary), keys.iter().map(|key| K::typed(*key)), |row| {
-        groups.clone().for_each(|group| row.record(group).prefetch());
-    });
-}
-
-/// A range of an index of a table, and the column group that is shown.
-type IndexRange<'db, S> = (&'db TableStore<S>, usize, Which, (Bound<AnyKey>, Bound<AnyKey>));
-
-fn walk<'db, K: IndexedKey, S: Scheme, O: Observer, L: Sink>(
-    attempt: &mut Attempt<'_, 'db, S, O, L>,
-    (store, group, which, (from, to)): IndexRange<'db, S>,
-    direction: Direction,
-    see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
-) -> Result<(), Abort> {
-    let keys = (from.map(K::typed), to.map(K::typed));
-    let may_differ = attempt.may_differ(store.id());
-    attempt.scan_words((store.id(), group as u16, which), keys, direction, &mut |key: K, words| {
-        let is_held = match which {
-            Which::Primary => true,
-            Which::Secondary { .. } => !may_differ() || store.holds(which, key.any(), words),
-        };
-        is_held.then(|| see(key.any(), words))
-    })
 }

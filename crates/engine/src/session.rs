@@ -1,5 +1,6 @@
 //! Sessions: typed rows above, words below. [`Session::attempt`] is the one way to run an attempt.
 
+mod erased;
 mod moving;
 mod private;
 mod touches;
@@ -29,6 +30,8 @@ use private::Private;
 use unlinks::Unlinks;
 use words::Homes;
 
+pub use erased::ErasedAttempt;
+pub(crate) use erased::WordTxn;
 pub(crate) use width::with_width;
 pub(crate) use words::Target;
 

@@ -182,6 +182,10 @@ pub trait Workload: Sized + Send + Sync + 'static {
     const TYPES: &'static [TxnType];
     /// Its settings; all names begin with `NAME.`.
     const SETTINGS: &'static [Setting];
+    /// Whether the stored procedures are compiled once for all schemes, over an
+    /// [`ErasedAttempt`](crate::ErasedAttempt), and not once for each. A statement then costs a few nanoseconds more: for
+    /// workloads of much code, whose statements do much.
+    const COMPILED_ONCE: bool = false;
     /// The request that a client sends: a plain value that can be executed again.
     type Input: Clone + Send + Sync + 'static;
     /// A worker's private buffers, so that procedures allocate nothing.

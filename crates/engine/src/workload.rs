@@ -247,6 +247,10 @@ pub trait Workload: Sized + Send + Sync + 'static {
         None
     }
 
+    /// Adds to the numbers of requests by type, which are those of the requests that are drawn, how many requests of
+    /// other types follow from them if all are committed. By default nothing follows from a request.
+    fn follow(&self, _requests: &mut [f64]) {}
+
     /// Hears of each commit, warm-up included.
     fn committed(&self, _ledger: &mut Self::Ledger, _input: &Self::Input, _output: &Self::Output) {}
 

@@ -10,6 +10,7 @@ use workloads::micro::Micro;
 use workloads::smallbank::SmallBank;
 use workloads::stock::StockTable;
 use workloads::tpcc::Tpcc;
+use workloads::tpce::Tpce;
 use workloads::ycsb::{LongKey, ShortKey, Ycsb};
 
 /// The number of requests that are drawn. With it, a share of 4% is known to within a tenth of its value.
@@ -30,6 +31,7 @@ const CLIENTS_MAX: u32 = 64;
 pub(crate) fn shares(workload: &str, values: &Values, drive: Drive) -> Result<Vec<f64>, SettingError> {
     match workload {
         Tpcc::NAME => of::<Tpcc>(values, drive),
+        Tpce::NAME => of::<Tpce>(values, drive),
         Ycsb::<ShortKey>::NAME if values.int("ycsb.key_bytes") == 48 => of::<Ycsb<LongKey>>(values, drive),
         Ycsb::<ShortKey>::NAME => of::<Ycsb<ShortKey>>(values, drive),
         SmallBank::NAME => of::<SmallBank>(values, drive),
@@ -52,8 +54,10 @@ fn of<W: Workload>(values: &Values, drive: Drive) -> Result<Vec<f64>, SettingErr
         }
     }
     counts.iter_mut().filter(|count| **count < RARE).for_each(|count| *count = 0);
-    let drawn = counts.iter().sum::<u64>() as f64;
-    Ok(counts.into_iter().map(|count| count as f64 / drawn).collect())
+    let mut shares: Vec<f64> = counts.into_iter().map(|count| count as f64).collect();
+    workload.follow(&mut shares);
+    let all = shares.iter().sum::<f64>();
+    Ok(shares.into_iter().map(|share| share / all).collect())
 }
 
 #[cfg(test)]

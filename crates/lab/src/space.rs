@@ -8,7 +8,7 @@ use stdx::Rng;
 use crate::sweep::DRIVES;
 use crate::{Catalogue, Refusal};
 /// The range of a setting if none is given: the range that the literature uses, as far as a small machine can run it.
-const EXPLORED: [(&str, &str); 20] = [
+const EXPLORED: [(&str, &str); 23] = [
     ("workers", "1..4"),
     ("clients", "2..64"),
     ("retry", "same|drop|backoff"),
@@ -19,6 +19,9 @@ const EXPLORED: [(&str, &str); 20] = [
     ("tpcc.remote_payment_pct", "0..100"),
     ("tpcc.mix", "full|narrow"),
     ("tpcc.audit_pct", "0..50"),
+    ("tpce.analytic_pct", "0..50"),
+    ("tpce.group_pct", "1..60"),
+    ("tpce.market_feed", "whole|per_entry"),
     ("ycsb.records", "1000..1000000"),
     ("ycsb.ops_per_txn", "1..64"),
     ("ycsb.read_pct", "0..100"),

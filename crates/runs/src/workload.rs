@@ -6,6 +6,7 @@ use workloads::micro::Micro;
 use workloads::smallbank::SmallBank;
 use workloads::stock::StockTable;
 use workloads::tpcc::Tpcc;
+use workloads::tpce::Tpce;
 use workloads::ycsb::{LongKey, ShortKey, Ycsb};
 
 /// The facts about a workload that are known without an instance.
@@ -32,6 +33,14 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         types: Tpcc::TYPES,
         settings: Tpcc::SETTINGS,
         scale: "tpcc.warehouses",
+    },
+    WorkloadInfo {
+        name: Tpce::NAME,
+        idea: "a brokerage house and the market: twelve transactions over 33 tables, by the TPC-E specification 1.14 with \
+               data of our own, and ERMIA's analytic transaction",
+        types: Tpce::TYPES,
+        settings: Tpce::SETTINGS,
+        scale: "tpce.customers",
     },
     WorkloadInfo {
         name: Ycsb::<ShortKey>::NAME,
@@ -81,6 +90,7 @@ pub(crate) trait Visit {
 pub(crate) fn with<V: Visit>(name: &str, values: &Values, visitor: V) -> V::Out {
     match name {
         Tpcc::NAME => visitor.visit::<Tpcc>(),
+        Tpce::NAME => visitor.visit::<Tpce>(),
         Ycsb::<ShortKey>::NAME if values.int("ycsb.key_bytes") == 48 => visitor.visit::<Ycsb<LongKey>>(),
         Ycsb::<ShortKey>::NAME => visitor.visit::<Ycsb<ShortKey>>(),
         SmallBank::NAME => visitor.visit::<SmallBank>(),

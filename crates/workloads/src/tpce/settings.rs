@@ -8,7 +8,7 @@ use super::Tpce;
 use super::scale::{CUSTOMERS, GRANULES_MAX, Scale};
 use super::time::{DAY_MS, PAUSE_MS};
 
-/// The number of types of transaction.
+/// The number of types of transaction that a mix may have.
 pub(super) const TYPES: usize = 13;
 
 /// The shares of `tpce.mix=standard`, in percent (TPC-E 6.2.2 and 6.4), in the order of the types. Data-Maintenance,
@@ -28,6 +28,8 @@ pub(super) const TRADE_ORDER: usize = 6;
 const TRADE_CLEANUP: usize = 11;
 /// The analytic transaction.
 pub(super) const ANALYTIC: usize = 12;
+/// The analytic transaction if it does not log its result.
+pub(super) const ANALYTIC_QUERY: usize = 13;
 
 /// The settings of TPC-E.
 pub(super) const SETTINGS: &[Setting] = &[
@@ -163,7 +165,8 @@ impl Mix {
                 let mut weights = [0.0; TYPES];
                 for part in text.split(',') {
                     let (name, weight) = part.trim().split_once(':')?;
-                    let kind = Tpce::TYPES.iter().position(|kind: &TxnType| kind.name == name.trim())?;
+                    let kind =
+                        Tpce::TYPES[..TYPES].iter().position(|kind: &TxnType| kind.name == name.trim())?;
                     let weight: f64 = weight.trim().parse().ok()?;
                     if !(0.0..=1e6).contains(&weight) || weights[kind] > 0.0 {
                         return None;

@@ -9,6 +9,9 @@ mod market_watch;
 mod security_detail;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod testing_writes;
+mod texts;
 mod trade_cleanup;
 mod trade_lookup;
 mod trade_order;
@@ -16,6 +19,7 @@ mod trade_result;
 mod trade_status;
 mod trade_update;
 mod trades;
+mod trading;
 
 /// Shows what a transaction has read beside its output. There are no terminals, so that all it does is to keep the
 /// compiler from leaving out columns that nothing else needs.

@@ -81,3 +81,59 @@ impl Tpce {
         done(txn.insert(self.tables.trade_history, key, &TradeHistory { time })?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::input::{Input, TradeOrder};
+    use super::super::super::rows::TradeType;
+    use super::super::testing::{House, ORDERED_AT};
+    use super::super::testing_writes::{NOW, order, trade};
+    use super::*;
+
+    /// The time of the loaded orders is a minute before that of their inputs.
+    const ORDERED: u64 = NOW - 60_000;
+
+    fn cleanup(from: u64) -> Input {
+        Input::TradeCleanup(TradeCleanup { from, time: NOW })
+    }
+
+    fn status(house: &House, number: u64) -> Status {
+        let key = TradeKey::new(trade(number));
+        Status::of(house.row(house.tpce.tables.trade, key).expect("there").status)
+    }
+
+    #[test]
+    fn pending_and_submitted_orders_are_canceled_with_their_histories() {
+        let mut house = House::trading("");
+        house.pending(&order(1, 0, TradeType::LimitBuy));
+        house.pending(&TradeOrder { security: 3, ..order(2, 1, TradeType::StopLoss) });
+        house.pending(&TradeOrder { security: 2, ..order(3, 2, TradeType::LimitSell) });
+        house.submitted(&TradeOrder { security: 2, ..order(4, 0, TradeType::MarketBuy) }, 2_500);
+        let output = house.commits(&cleanup(ORDERED));
+        assert_eq!(output, Output::TradeCleanup { pending: 3, submitted: 1 });
+        assert_eq!(house.mock.count(house.tpce.tables.trade_request), 0);
+        for number in 1..=4 {
+            assert_eq!(status(&house, number), Status::Canceled);
+            let row = house.row(house.tpce.tables.trade, TradeKey::new(trade(number))).unwrap();
+            assert_eq!(row.time, NOW);
+        }
+        for number in 1..=3 {
+            let expected = [(Status::Pending, ORDERED), (Status::Submitted, NOW), (Status::Canceled, NOW)];
+            assert_eq!(house.states(trade(number)), expected);
+        }
+        assert_eq!(house.states(trade(4)), [(Status::Submitted, ORDERED), (Status::Canceled, NOW)]);
+        house.rolls_back(&cleanup(ORDERED));
+    }
+
+    #[test]
+    fn completed_trades_and_those_before_the_run_stay() {
+        let mut house = House::trading("");
+        house.completed_trade(trade(1), 0, 1, NOW - 5, true);
+        house.submitted(&TradeOrder { time: ORDERED_AT + 60_000, ..order(2, 0, TradeType::MarketBuy) }, 1);
+        house.rolls_back(&cleanup(ORDERED_AT + 1));
+        house.submitted(&order(3, 0, TradeType::MarketBuy), 1);
+        house.commits(&cleanup(ORDERED_AT + 1));
+        let expected = [Status::Completed, Status::Submitted, Status::Canceled];
+        assert_eq!([1, 2, 3].map(|number| status(&house, number)), expected);
+    }
+}

@@ -9,6 +9,9 @@
 //! for as short as possible. The entry of the trade in the index of trades by security moves to the end of its
 //! security, which all trades of the security share.
 
+#[cfg(test)]
+mod tests;
+
 use core::iter;
 
 use engine::{Abort, Text, Transaction};

@@ -8,6 +8,9 @@
 //! `TRADE_REQUEST` by Market-Feed and Broker-Volume. Nothing else is contended, because an order changes no row that
 //! there was before.
 
+#[cfg(test)]
+mod tests;
+
 use core::convert::Infallible;
 use core::iter;
 use core::ops::ControlFlow;

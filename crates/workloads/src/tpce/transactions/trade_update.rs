@@ -224,6 +224,10 @@ mod tests {
         assert_eq!(row.name.as_bytes(), b"Market-Buy 100 Shares of COMMON of AAAAB");
         assert_eq!(house.commits(&of_security(1)), changed(4));
         assert!(house.mock == before);
+        // A row that a trade on margin should not have is left alone.
+        let table = house.tpce.tables.trade;
+        house.change(table, TradeKey::new(trade(4)), |row| row.is_cash = 0);
+        assert_eq!(house.commits(&of_security(1)), changed(3));
     }
 
     #[test]

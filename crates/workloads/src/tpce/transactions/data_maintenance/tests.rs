@@ -114,6 +114,9 @@ fn a_customer_gets_another_rate_of_the_country_and_keeps_that_of_the_division() 
     assert_eq!(changes(&mut house, DataMaintenance::CustomerTaxrate { customer: 1 }), 1);
     assert_eq!(rates(&house), [(1, 1), (9, 9)]);
     house.rolls_back(&Input::DataMaintenance(DataMaintenance::CustomerTaxrate { customer: 9 }));
+    // Without a rate of a country there is nothing to change.
+    house.load(table, CustomerTaxrateKey::new(customer_id(9), 9), &CustomerTaxrate { rate: 9 });
+    house.rolls_back(&Input::DataMaintenance(DataMaintenance::CustomerTaxrate { customer: 9 }));
 }
 
 #[test]

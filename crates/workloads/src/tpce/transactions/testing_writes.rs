@@ -84,13 +84,13 @@ impl House {
             house.load((tables.broker_totals, tables.broker), key, (&totals, &row));
         }
         for security in [0, 1, 2, 3, 101] {
-            house.security(security);
+            house.listed(security);
         }
-        (0..3).for_each(|customer| house.customer(customer));
+        (0..3).for_each(|customer| house.client(customer));
         house
     }
 
-    fn security(&mut self, security: u32) {
+    fn listed(&mut self, security: u32) {
         let tables = self.tpce.tables;
         let company = company_of_security(security);
         let row = Security {
@@ -110,7 +110,7 @@ impl House {
         }
     }
 
-    fn customer(&mut self, customer: u32) {
+    fn client(&mut self, customer: u32) {
         let tables = self.tpce.tables;
         let Person { tax_id, last_name, first_name } = Person::customer(self.tpce.settings.scale, customer);
         let row = Customer { tax_id, last_name, first_name, tier: 2, ..zeroed() };
@@ -212,7 +212,7 @@ impl House {
     }
 
     /// Returns the position in security 1 of a customer, or `None` if there is no row.
-    pub(super) fn position(&self, customer: u32) -> Option<i64> {
+    pub(super) fn position_of(&self, customer: u32) -> Option<i64> {
         let key = SummaryKey::new(Self::account(customer), 1);
         self.row(self.tpce.tables.summary, key).map(|row| row.quantity)
     }

@@ -65,9 +65,9 @@ impl Tpce {
                 changed += 1;
             }
             let Some(seen) = read_trade(tables, trade, txn)? else { continue };
-            show(&seen);
+            show(seen);
             if frame != Frame::Settlements {
-                show(&read_type(tables, &seen.trade, txn)?);
+                show(read_type(tables, &seen.trade, txn)?);
             }
         }
         if changed == 0 {

@@ -18,6 +18,9 @@ use super::super::schema::Tables;
 /// The rows of TRADE_HISTORY that are read of a trade.
 const HISTORY_MAX: usize = 3;
 
+/// The latest calendar time that keys have room for.
+pub(super) const TIME_MAX: u64 = (1 << 44) - 1;
+
 /// A trade, as a terminal shows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TradeSeen {

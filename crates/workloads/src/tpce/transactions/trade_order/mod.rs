@@ -20,7 +20,7 @@ use engine::{Abort, Direction, Text, Transaction};
 use super::super::fees;
 use super::super::input::TradeOrder;
 use super::super::keys::{
-    AccountKey, BrokerKey, ChargeKey, CompanyKey, CustomerKey, IssueKey, NameKey, PermissionKey, SecurityKey,
+    AccountKey, BrokerKey, ChargeKey, CompanyKey, CustomerKey, IssueKey, PermissionKey, SecurityKey,
     SummaryKey, TradeHistoryKey, TradeKey, TradeTypeKey,
 };
 use super::super::names::{self, Person};
@@ -28,8 +28,9 @@ use super::super::positions::close;
 use super::super::rows::{Status, Trade, TradeExecutor, TradeHistory, TradeRequest};
 use super::super::scale::{self, company_of_security};
 use super::super::{Output, Scratch, Tpce, done, found};
-use super::show;
+use super::assets::{add_positions, prefetch_prices, value_of};
 use super::trading::{Change, Commissioned, is_taxed, read_tax, signed_quantity};
+use super::{find_named, show};
 
 /// The account of an order, with its owner and its broker (frame 1).
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +127,7 @@ impl Tpce {
             person: Person { tax_id: row.tax_id, last_name: row.last_name, first_name: row.first_name },
         })?;
         let broker = txn.read(tables.broker, BrokerKey::new(account.broker), |row| row.name)?;
-        show(&(account.name, found(broker)?));
+        show((account.name, found(broker)?));
         found(client)
     }
 
@@ -139,7 +140,7 @@ impl Tpce {
     ) -> Result<bool, Abort> {
         let key = PermissionKey { account, tax_id: executor.tax_id };
         let permitted = txn.read(self.tables.permission, key, |row| {
-            show(&row.acl);
+            show(row.acl);
             row.last_name == executor.last_name && row.first_name == executor.first_name
         })?;
         Ok(permitted == Some(true))
@@ -153,7 +154,7 @@ impl Tpce {
         let (company, exchange, name) =
             found(txn.read(tables.security, key, |row| (row.company, row.exchange, row.name))?)?;
         let company = found(txn.read(tables.company, CompanyKey::new(company), |row| row.name)?)?;
-        show(&(company, name));
+        show((company, name));
         let last_price = found(txn.read(tables.last_trade, key, |row| row.price)?)?;
         let kind = txn.read(tables.trade_type, TradeTypeKey::new(input.kind), |row| {
             (row.is_sell != 0, row.is_market != 0)
@@ -167,13 +168,8 @@ impl Tpce {
     fn by_company<T: Transaction>(&self, security: u32, txn: &mut T) -> Result<u32, Abort> {
         let tables = &self.tables;
         let name = names::company(company_of_security(security));
-        let named = NameKey::named(Text::new(name.as_bytes()));
-        let mut company = None;
-        txn.scan_by(tables.company_by_name, named, Direction::Forward, |key, _| {
-            company = Some(key.number as u32);
-            ControlFlow::Break(())
-        })?;
-        let issue = IssueKey::of_issue(found(company)?, fees::issue_of_security(security));
+        let (company, ()) = found(find_named(tables.company_by_name, name.as_bytes(), txn, |_| ())?)?;
+        let issue = IssueKey::of_issue(company as u32, fees::issue_of_security(security));
         let mut issued = None;
         txn.scan_by(tables.security_by_company, issue, Direction::Forward, |key, _| {
             issued = Some(key.security());
@@ -213,21 +209,12 @@ impl Tpce {
     fn assets<T: Transaction>(&self, account: u64, scratch: &mut Scratch, txn: &mut T) -> Result<i64, Abort> {
         let tables = &self.tables;
         let key = AccountKey::new(account);
-        let mut assets = found(txn.read(tables.account_balance, key, |row| row.balance)?)?;
+        let balance = found(txn.read(tables.account_balance, key, |row| row.balance)?)?;
         let positions = &mut scratch.positions;
         positions.clear();
-        let keys = SummaryKey::of_accounts(account, account);
-        txn.scan(tables.summary, keys, Direction::Forward, |key, row| {
-            positions.push((key.security(), row.quantity));
-            ControlFlow::Continue(())
-        })?;
-        let keys = positions.iter().map(|&(security, _)| SecurityKey::new(security));
-        txn.prefetch(tables.last_trade, keys);
-        for &(security, quantity) in &*positions {
-            let price = txn.read(tables.last_trade, SecurityKey::new(security), |row| row.price)?;
-            assets = assets.wrapping_add(quantity.wrapping_mul(i64::from(found(price)?)));
-        }
-        Ok(assets)
+        add_positions(tables, account, positions, txn)?;
+        prefetch_prices(tables, positions, txn);
+        Ok(balance.wrapping_add(value_of(tables, positions, txn)?))
     }
 
     /// Inserts the order with its first status (frame 4).

@@ -115,7 +115,7 @@ fn the_estimated_tax_is_that_of_the_lots_which_would_be_closed() {
         house.lot(customer, 2, 2_200, 100);
         let lots = house.lots(customer);
         assert_eq!(tax_of(&places(&mut house, &sale(customer))), tax, "tax status {customer}");
-        assert_eq!((house.lots(customer), house.position(customer)), (lots, Some(200)));
+        assert_eq!((house.lots(customer), house.position_of(customer)), (lots, Some(200)));
         assert_eq!(house.changes(trade(9)), []);
         assert_eq!(trade_row(&house, 9).tax, 0);
     }

@@ -58,7 +58,7 @@ impl Tpce {
 
         let kind = TradeType::of(trade.kind);
         let is_sell = found(txn.read(tables.trade_type, TradeTypeKey::new(kind), |row| {
-            show(&row.name);
+            show(row.name);
             row.is_sell != 0
         })?)?;
         let account = found(txn.read(tables.account, AccountKey::new(trade.account), |row| *row)?)?;
@@ -70,7 +70,7 @@ impl Tpce {
 
         let key = SecurityKey::new(trade.security);
         let exchange = found(txn.read(tables.security, key, |row| {
-            show(&row.name);
+            show(row.name);
             row.exchange
         })?)?;
         let tier = found(txn.read(tables.customer, CustomerKey::new(account.customer), |row| row.tier)?)?;

@@ -26,7 +26,7 @@ fn a_first_purchase_opens_a_position_and_is_settled() {
     // 100 at 26.00, with a commission of 0.4% and a charge of 7 cents.
     let amount = -(260_000 + 1_040 + 7);
     assert_eq!(output, Output::TradeResult { balance: BALANCE + amount, gain: 0 });
-    assert_eq!((house.lots(0), house.position(0)), (vec![(trade(9), 2_600, 100)], Some(100)));
+    assert_eq!((house.lots(0), house.position_of(0)), (vec![(trade(9), 2_600, 100)], Some(100)));
     assert_eq!(house.changes(trade(9)), [(trade(9), 0, 100)]);
     let key = HoldingKey::new(House::account(0), 1, NOW, trade(9));
     assert!(house.row(tables.holding, key).is_some(), "a lot has the time of its trade");
@@ -72,7 +72,7 @@ fn a_sale_closes_the_oldest_lots_first() {
     let output = executed(&mut house, &sale(0, 150), 2_500);
     let gain = 150 * 2_500 - (100 * 2_000 + 50 * 2_200);
     assert_eq!(output, Output::TradeResult { balance: BALANCE + 375_000 - 1_500 - 7, gain });
-    assert_eq!((house.lots(0), house.position(0)), (vec![(trade(2), 2_200, 50)], Some(50)));
+    assert_eq!((house.lots(0), house.position_of(0)), (vec![(trade(2), 2_200, 50)], Some(50)));
     assert_eq!(house.changes(trade(9)), [(trade(1), 100, 0), (trade(2), 100, 50)]);
 }
 
@@ -96,7 +96,7 @@ fn a_sale_of_the_whole_position_leaves_no_row() {
     let mut house = House::trading("");
     house.lot(0, 1, 2_000, 100);
     executed(&mut house, &sale(0, 100), 2_500);
-    assert_eq!((house.lots(0), house.position(0)), (vec![], None));
+    assert_eq!((house.lots(0), house.position_of(0)), (vec![], None));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_sale_of_more_than_there_is_opens_a_short_position() {
     let mut house = House::trading("");
     house.lot(0, 1, 2_000, 100);
     executed(&mut house, &sale(0, 400), 2_500);
-    assert_eq!((house.lots(0), house.position(0)), (vec![(trade(9), 2_500, -300)], Some(-300)));
+    assert_eq!((house.lots(0), house.position_of(0)), (vec![(trade(9), 2_500, -300)], Some(-300)));
     assert_eq!(house.changes(trade(9)), [(trade(1), 100, 0), (trade(9), 0, -300)]);
 }
 
@@ -119,7 +119,7 @@ fn a_purchase_closes_what_was_sold_short() {
         panic!("a Trade-Result")
     };
     assert_eq!(gain, 100 * 100 + 100 * 200);
-    assert_eq!((house.lots(0), house.position(0)), (vec![(trade(2), 2_700, -200)], Some(-200)));
+    assert_eq!((house.lots(0), house.position_of(0)), (vec![(trade(2), 2_700, -200)], Some(-200)));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn trades_in_the_direction_of_the_position_add_a_lot() {
     let mut house = House::trading("");
     house.lot(0, 1, 2_000, 100);
     executed(&mut house, &order(9, 0, TradeType::LimitBuy), 2_500);
-    assert_eq!(house.position(0), Some(200));
+    assert_eq!(house.position_of(0), Some(200));
     assert_eq!(house.lots(0), [(trade(1), 2_000, 100), (trade(9), 2_500, 100)]);
 }
 

@@ -10,6 +10,9 @@ mod market_watch;
 mod security_detail;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod testing_writes;
+mod texts;
 mod trade_cleanup;
 mod trade_lookup;
 mod trade_order;
@@ -17,6 +20,7 @@ mod trade_result;
 mod trade_status;
 mod trade_update;
 mod trades;
+mod trading;
 
 use core::ops::ControlFlow;
 

@@ -25,7 +25,7 @@ const TRADE_BITS: u32 = 48;
 /// The bits of the number of a trade in its granule, and more.
 const TRADE_NUMBER_BITS: u32 = 40;
 /// The home of what belongs to no granule.
-const SHARED_HOME: u64 = 0;
+pub(super) const SHARED_HOME: u64 = 0;
 
 /// Returns the home of the customers and accounts of a granule.
 pub(super) fn home_of_granule(granule: u32) -> u64 {

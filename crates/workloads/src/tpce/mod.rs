@@ -7,6 +7,7 @@
 //! as the specification requires. A transaction that finds nothing to do rolls back, and so is not counted.
 
 mod check;
+mod fees;
 mod footprint;
 mod forecast;
 mod input;

@@ -16,13 +16,12 @@ use super::input::{
     CustomerPosition, DataMaintenance, Input, MarketWatch, TradeLookup, TradeOrder, TradeUpdate, Watched,
 };
 use super::keys::{
-    AddressKey, CompanyKey, CustomerKey, ExchangeDescriptionKey, NewsKey, SHARED_HOME, SecurityKey,
-    SummaryKey, TaxrateNameKey, TradeKey, home_of_company, home_of_granule, home_of_security,
+    AccountKey, AddressKey, CompanyKey, CustomerKey, ExchangeDescriptionKey, NewsKey, SHARED_HOME,
+    SecurityKey, SummaryKey, TaxrateNameKey, TradeKey, home_of_company, home_of_granule, home_of_security,
 };
 use super::rows::{EXCHANGES, NEWS_OF_COMPANY};
 use super::scale::{
-    CUSTOMERS, account_ids, company_of_security, customer_id, customer_of_account, granule_of_account,
-    granule_of_trade,
+    CUSTOMERS, account_ids, company_of_security, customer_id, granule_of_account, granule_of_trade,
 };
 use super::schema::Tables;
 use super::settings::Settings;
@@ -133,15 +132,12 @@ impl Reach<'_> {
     }
 
     fn trade_order(&mut self, input: &TradeOrder) {
+        // Permissions live with the account, and a company with its securities.
         self.account(input.account);
-        if input.executor != customer_of_account(input.account) {
-            self.customer(input.executor);
-        }
+        self.security(input.security);
         if input.by_company {
             self.shared();
-            self.company(company_of_security(input.security));
         }
-        self.security(input.security);
         if input.is_margin {
             self.basket(input.account);
         }
@@ -173,6 +169,11 @@ pub(super) fn add(tables: &Tables, input: &Input, footprint: &mut InputFootprint
             let quotes = input.quotes().iter();
             quotes.for_each(|quote| footprint.write(tables.last_trade, SecurityKey::new(quote.security)));
         }
+        Input::CustomerPosition(input) => {
+            footprint.read(tables.customer_email, CustomerKey::new(customer_id(input.customer)));
+            let accounts = account_ids(input.customer).map(AccountKey::new);
+            accounts.for_each(|account| footprint.read(tables.account_balance, account));
+        }
         Input::SecurityDetail(input) => {
             footprint.read(tables.last_trade, SecurityKey::new(input.security));
             footprint.read(tables.security_exchange_date, SecurityKey::new(input.security));
@@ -193,11 +194,13 @@ pub(super) fn add(tables: &Tables, input: &Input, footprint: &mut InputFootprint
         Input::TradeOrder(input) => {
             footprint.read(tables.last_trade, SecurityKey::new(input.security));
             footprint.read(tables.summary, SummaryKey::new(input.account, input.security));
+            if input.is_margin {
+                footprint.read(tables.account_balance, AccountKey::new(input.account));
+            }
         }
         Input::TradeResult(input) => footprint.write(tables.trade, TradeKey::new(input.order.trade)),
         Input::DataMaintenance(input) => add_maintenance(tables, *input, footprint),
         Input::BrokerVolume(_)
-        | Input::CustomerPosition(_)
         | Input::MarketWatch(_)
         | Input::TradeLookup(_)
         | Input::TradeStatus(_)

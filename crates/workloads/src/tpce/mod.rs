@@ -188,6 +188,8 @@ pub struct Scratch {
     accounts: Vec<(u64, i64)>,
     /// Securities, or their positions.
     positions: Vec<(u32, i64)>,
+    /// Companies.
+    companies: Vec<u32>,
     /// Lots of one position.
     lots: Vec<Lot>,
     /// Trades, with a time.
@@ -201,6 +203,7 @@ impl Default for Scratch {
         Self {
             accounts: Vec::with_capacity(16),
             positions: Vec::with_capacity(256),
+            companies: Vec::with_capacity(64),
             lots: Vec::with_capacity(64),
             trades: Vec::with_capacity(128),
             orders: Vec::with_capacity(64),

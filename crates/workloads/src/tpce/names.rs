@@ -50,14 +50,34 @@ const SECTOR_NAMES: [&str; 12] = [
 pub(super) fn company(company: u32) -> Text<60> {
     let number = company as usize;
     let (word, kind) = (COMPANY_WORDS[number % 20], COMPANY_KINDS[number / 20 % 10]);
-    Text::new(format!("{word} {kind} {number}").as_bytes())
+    numbered([word, kind], company)
 }
 
 /// Returns `B_NAME` of a broker.
 pub(super) fn broker(broker: u32) -> Text<49> {
     let number = broker as usize;
     let (first, last) = (FIRST_NAMES[number % 24], LAST_NAMES[number / 24 % 24]);
-    Text::new(format!("{first} {last} {number}").as_bytes())
+    numbered([first, last], broker)
+}
+
+/// Returns two words and a number, with spaces between them. It allocates nothing, because stored procedures make the
+/// names by which they find rows.
+fn numbered<const N: usize>(words: [&str; 2], number: u32) -> Text<N> {
+    let mut text = [0; N];
+    let mut len = 0;
+    for word in words {
+        text[len..len + word.len()].copy_from_slice(word.as_bytes());
+        len += word.len();
+        text[len] = b' ';
+        len += 1;
+    }
+    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+    let mut rest = number;
+    for digit in text[len..len + digits].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    Text::new(&text)
 }
 
 /// Returns `SC_NAME` of a sector.
@@ -145,6 +165,8 @@ mod tests {
         assert_eq!(distinct((0..12).map(sector)), 12);
         assert_eq!(distinct((0..102).map(|number| industry(number, number % 12))), 102);
         assert!((0..400_000).all(|number| company(number).as_bytes().len() <= 40));
+        assert_eq!(company(0).as_bytes(), b"Amber Holdings 0");
+        assert_eq!(broker(4_095).as_bytes(), b"Paul Costa 4095");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //!
 //! A granule sends its orders one after the other at fixed times: the random delays of the answers mix the trades
 //! anyway, so that the specification's small random shifts of these times are left out. An order without a limit is
-//! answered after its delay. An order with a limit is submitted when the price reaches the limit, and answered after its
-//! delay. So orders are not completed in the order in which they are sent. [`Completions`] gives them as they are
+//! answered after its delay. An order with a limit is submitted when the price reaches the limit, and answered after
+//! its delay. So orders are not completed in the order in which they are sent. [`Completions`] gives them as they are
 //! completed, and has only those in memory that are under way.
 
 use core::ops::Range;

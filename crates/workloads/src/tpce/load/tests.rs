@@ -372,3 +372,10 @@ fn rows_lead_to_rows_that_exist() {
     let listed: u32 = rows(&mock, tables.exchange).iter().map(|(_, exchange)| exchange.securities).sum();
     assert_eq!(listed, settings.scale.securities());
 }
+
+#[test]
+fn few_trades_are_loaded_whole() {
+    let (tpce, counter) = counted("customers=400 scale_factor=100000");
+    assert_eq!(counter.of(tpce.tables.trade) as u64, tpce.settings.initial_trades());
+    assert!((100..120).contains(&counter.of(tpce.tables.trade)));
+}

@@ -2,7 +2,7 @@
 //! `CASH_TRANSACTION`, `HOLDING_HISTORY`, HOLDING and `HOLDING_SUMMARY`.
 //!
 //! Trades change positions in the order in which they are completed, exactly as Trade-Result does it. The trades of a
-//! broker's accounts are loaded together, because the broker has their sums. Meanwhile only the open lots are in memory.
+//! broker's accounts are loaded together, because the broker has their sums. Only the open lots are in memory.
 
 use core::convert::Infallible;
 

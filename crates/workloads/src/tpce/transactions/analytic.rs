@@ -1,9 +1,10 @@
 //! The analytic transaction of ERMIA's hybrid TPC-E (Kim et al., SIGMOD 2016): the value of a group of accounts.
 //!
-//! It reads a range of CUSTOMER_ACCOUNT, the positions of each account in HOLDING_SUMMARY, and the price of each position in
-//! LAST_TRADE. A group of a fifth of the accounts reads each price many times over. So it conflicts with each Trade-Result
-//! for one of its accounts, and with nearly each Market-Feed, for as long as it runs. Of CUSTOMER_ACCOUNT it needs the keys
-//! alone, and reads the columns that nobody writes: balances are no part of the result.
+//! It reads a range of `CUSTOMER_ACCOUNT`, the positions of each account in `HOLDING_SUMMARY`, and the price of each
+//! position in `LAST_TRADE`. A group of a fifth of the accounts reads each price many times over. So it conflicts with
+//! each Trade-Result for one of its accounts, and with nearly each Market-Feed, for as long as it runs. Of
+//! `CUSTOMER_ACCOUNT` it needs the keys alone, and reads the columns that nobody writes: balances are no part of the
+//! result.
 //!
 //! In the end it inserts a row into a log, so that it is no read-only transaction. The log is a heap: ERMIA numbers its
 //! rows by a counter, about which such transactions would not conflict either.
@@ -65,8 +66,8 @@ mod tests {
     use super::super::testing::House;
     use super::*;
 
-    /// Customers 0 to 2 have accounts 0 and 3. Each account has 100 of security 1, at 25.00, and is short of 40 of security
-    /// 2, at 20.00: 1,700.00. The first account of customer 1 has no position.
+    /// Customers 0 to 2 have accounts 0 and 3. Each account has 100 of security 1, at 25.00, and is short of 40 of
+    /// security 2, at 20.00: 1,700.00. The first account of customer 1 has no position.
     fn house(settings: &str) -> House {
         let mut house = House::with(settings);
         house.price(1, 2_500);

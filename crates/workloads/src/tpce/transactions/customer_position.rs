@@ -1,10 +1,10 @@
-//! Customer-Position (TPC-E 3.3.2): the balances and the value of a customer's accounts and, if wanted, the history of the
-//! latest trades of one of them.
+//! Customer-Position (TPC-E 3.3.2): the balances and the value of a customer's accounts and, if wanted, the history of
+//! the latest trades of one of them.
 //!
-//! It reads CUSTOMER, by key or by tax identifier, CUSTOMER_ACCOUNT by customer, HOLDING_SUMMARY and LAST_TRADE; for the history
-//! TRADE by account, TRADE_HISTORY and STATUS_TYPE. Market-Feeds write the prices, which is its most frequent conflict.
-//! Trade-Results write balances and positions, and Trade-Orders and Trade-Results the end of the account's trades, but
-//! these belong to one customer.
+//! It reads `CUSTOMER`, by key or by tax identifier, `CUSTOMER_ACCOUNT` by customer, `HOLDING_SUMMARY` and
+//! `LAST_TRADE`; for the history `TRADE` by account, `TRADE_HISTORY` and `STATUS_TYPE`. Market-Feeds write the prices,
+//! which is its most frequent conflict. Trade-Results write balances and positions, and Trade-Orders and Trade-Results
+//! the end of the account's trades, but these belong to one customer.
 
 use core::cmp::Reverse;
 use core::ops::ControlFlow;
@@ -23,9 +23,9 @@ use super::assets::{add_positions, prefetch_prices, value_of};
 use super::trades::TIME_MAX;
 use super::{find_named, show};
 
-/// The maximum number of accounts that are shown (TPC-E 3.3.2.3).
+/// The maximum number of accounts that are shown (TPC-E 3.3.2, frame 1).
 const ACCOUNTS_MAX: usize = 10;
-/// The latest trades whose history is shown (TPC-E 3.3.2.4).
+/// The latest trades whose history is shown (TPC-E 3.3.2, frame 2).
 const TRADES_MAX: usize = 10;
 /// The maximum number of rows of the history that are shown.
 const HISTORY_MAX: usize = 30;
@@ -84,9 +84,12 @@ impl Tpce {
         }
         accounts.sort_unstable_by_key(|&(account, value)| (value, account));
         accounts.truncate(ACCOUNTS_MAX);
-        accounts.iter().for_each(|line| show(*line));
+        let mut assets = 0_i64;
+        for &(account, value) in accounts.iter() {
+            show((account, value));
+            assets = assets.wrapping_add(value);
+        }
 
-        let assets = accounts.iter().fold(0, |assets: i64, (_, value)| assets.wrapping_add(*value));
         let history = match asked {
             Some((account, _)) => read_history(tables, account, &mut scratch.trades, txn)?,
             None => 0,
@@ -94,7 +97,7 @@ impl Tpce {
         Ok(Output::CustomerPosition { accounts: scratch.accounts.len() as u8, assets, history })
     }
 
-    /// Reads CUSTOMER, and returns `C_ID`.
+    /// Reads `CUSTOMER`, and returns `C_ID`.
     fn find_customer<T: Transaction>(&self, input: &CustomerPosition, txn: &mut T) -> Result<u64, Abort> {
         if input.by_tax_id {
             let tax_id = names::tax_id(self.settings.scale, input.customer);
@@ -152,8 +155,8 @@ mod tests {
 
     const TRADE: u64 = 200_000_000_000_000;
 
-    /// Customer 4 has three accounts: the first with 100 of security 1, at 25.00, and 200 of security 2, at 20.00; the second
-    /// without a position; the third short of 100 of security 1. Customers 3 and 5 have an account each.
+    /// Customer 4 has three accounts: the first with 100 of security 1, at 25.00, and 200 of security 2, at 20.00; the
+    /// second without a position; the third short of 100 of security 1. Customers 3 and 5 have an account each.
     fn house() -> House {
         let mut house = House::new();
         house.price(1, 2_500);

@@ -1,9 +1,9 @@
 //! Market-Watch (TPC-E 3.3.4): how the value of some companies on the market has changed since a day.
 //!
-//! It reads a list of securities, from WATCH_LIST and WATCH_ITEM, from HOLDING_SUMMARY, or from INDUSTRY, COMPANY and SECURITY,
-//! and for each of them LAST_TRADE, SECURITY and DAILY_MARKET: some hundred point reads without any order, which are
-//! requested ahead. The prices are what it conflicts about: a Market-Feed writes twenty of them, and a watch list has a
-//! hundred. Other tables are hardly ever written.
+//! It reads a list of securities, from `WATCH_LIST` and `WATCH_ITEM`, from `HOLDING_SUMMARY`, or from `INDUSTRY`,
+//! `COMPANY` and `SECURITY`, and for each of them `LAST_TRADE`, `SECURITY` and `DAILY_MARKET`: some hundred point reads
+//! without any order, which are requested ahead. The prices are what it conflicts about: a Market-Feed writes twenty of
+//! them, and a watch list has a hundred. Other tables are hardly ever written.
 
 use core::ops::ControlFlow;
 
@@ -120,8 +120,8 @@ mod tests {
 
     const DATE: u32 = 11_000;
 
-    /// Securities 0 to 3, of which there are 1,000 times their number plus one, cost 20.00 on the day and 25.00 now. Their
-    /// companies have the same numbers and, but for the last, are of industry 7.
+    /// Securities 0 to 3, of which there are 1,000 times their number plus one, cost 20.00 on the day and 25.00 now.
+    /// Their companies have the same numbers and, but for the last, are of industry 7.
     fn house() -> House {
         let mut house = House::new();
         house.sector(1);

@@ -28,8 +28,8 @@ use engine::{Abort, Direction, Index, IndexOn, Row, Text, Transaction};
 
 use super::keys::NameKey;
 
-/// Shows a copy of columns that a transaction reads beside what its output needs. There are no terminals, so that all it
-/// does is to keep the compiler from leaving the columns out.
+/// Shows a copy of columns that a transaction reads beside what its output needs. There are no terminals, so that all
+/// it does is to keep the compiler from leaving the columns out.
 #[inline]
 fn show<S: Copy>(seen: S) {
     core::hint::black_box(&seen);

@@ -1,8 +1,8 @@
 //! Security-Detail (TPC-E 3.3.5): all about a security, its company and its exchange.
 //!
-//! It reads SECURITY, COMPANY, EXCHANGE, both ADDRESSes and ZIP_CODEs, COMPANY_COMPETITOR, INDUSTRY, FINANCIAL, DAILY_MARKET,
-//! LAST_TRADE, NEWS_XREF and NEWS_ITEM. Only Data-Maintenance, which is rare, and Market-Feed write any of it, so that the last
-//! price is the one hot row.
+//! It reads `SECURITY`, `COMPANY`, `EXCHANGE`, both rows of `ADDRESS` and `ZIP_CODE`, `COMPANY_COMPETITOR`, `INDUSTRY`,
+//! `FINANCIAL`, `DAILY_MARKET`, `LAST_TRADE`, `NEWS_XREF` and `NEWS_ITEM`. Only Data-Maintenance, which is rare, and
+//! Market-Feed write any of it, so that the last price is the one hot row.
 
 use core::ops::ControlFlow;
 
@@ -18,7 +18,7 @@ use super::super::schema::Tables;
 use super::super::{Output, Scratch, Tpce, found};
 use super::show;
 
-/// The maximum number of quarters that are shown (TPC-E 3.3.5.3).
+/// The maximum number of quarters that are shown (TPC-E 3.3.5).
 const QUARTERS_MAX: u8 = 20;
 /// The maximum number of competitors that are shown.
 const COMPETITORS_MAX: usize = 3;
@@ -91,7 +91,7 @@ fn read_exchange<T: Transaction>(tables: &Tables, exchange: u8, txn: &mut T) -> 
     read_address(tables, address, txn)
 }
 
-/// Reads ADDRESS and its ZIP_CODE.
+/// Reads `ADDRESS` and its `ZIP_CODE`.
 fn read_address<T: Transaction>(tables: &Tables, address: u32, txn: &mut T) -> Result<(), Abort> {
     let zip_code = found(txn.read(tables.address, AddressKey::new(address), |row| {
         show(*row);
@@ -163,8 +163,8 @@ mod tests {
     use super::super::testing::{House, zeroed};
     use super::*;
 
-    /// Security 3 of company 1, which has three competitors, 24 quarters, 30 days of the market and two news items, with a
-    /// headline of 3 bytes and a summary of 4.
+    /// Security 3 of company 1, which has three competitors, 24 quarters, 30 days of the market and two news items,
+    /// with a headline of 3 bytes and a summary of 4.
     fn house() -> House {
         let mut house = House::new();
         let tables = house.tpce.tables;

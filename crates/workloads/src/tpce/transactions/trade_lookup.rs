@@ -1,9 +1,9 @@
-//! Trade-Lookup (TPC-E 3.3.6): trades of the past, by their identifiers, of an account or of a security, or the lots that a
-//! trade has touched.
+//! Trade-Lookup (TPC-E 3.3.6): trades of the past, by their identifiers, of an account or of a security, or the lots
+//! that a trade has touched.
 //!
-//! It reads TRADE, SETTLEMENT, CASH_TRANSACTION and TRADE_HISTORY (see `trades`), in frame 1 TRADE_TYPE, and in frame 4
-//! HOLDING_HISTORY. All that it asks for is older than the run, so that only Trade-Updates and Data-Maintenances write it.
-//! Frame 4 alone has a period without an end.
+//! It reads `TRADE`, `SETTLEMENT`, `CASH_TRANSACTION` and `TRADE_HISTORY` (see `trades`), in frame 1 `TRADE_TYPE`, and
+//! in frame 4 `HOLDING_HISTORY`. Frames 1 to 3 ask for trades that are older than the run, which only Trade-Updates
+//! write. Frame 4 has a period without an end, and Trade-Results insert changes of the lots that it reads.
 
 use core::ops::ControlFlow;
 
@@ -19,7 +19,7 @@ use super::trades::{
     TIME_MAX, prefetch_trades, read_trade, read_type, trades_of_account, trades_of_security,
 };
 
-/// The maximum number of changes of lots that are shown (TPC-E 3.3.6.6).
+/// The maximum number of changes of lots that are shown (TPC-E 3.3.6, frame 4).
 const CHANGES_MAX: u8 = 20;
 
 impl Tpce {

@@ -58,15 +58,16 @@ impl Share {
 }
 
 /// The home partitions (see [`storage::Home`]) that an input will touch, for partition-owned schemes: a small set
-/// without allocation.
+/// without allocation, or all homes that there are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Homes {
+    are_all: bool,
     len: usize,
     homes: [u64; Self::MAX],
 }
 
 impl Homes {
-    /// The maximum number of homes in the set.
+    /// The maximum number of homes in a set that lists them.
     pub const MAX: usize = 16;
 
     /// Returns an empty set.
@@ -74,21 +75,27 @@ impl Homes {
         Self::default()
     }
 
+    /// Returns the set of all homes: for an input that may touch any of them, because which ones is found only during
+    /// the execution, or because they are more than [`Self::MAX`].
+    pub fn all() -> Self {
+        Self { are_all: true, ..Self::default() }
+    }
+
     /// Adds a home unless the set has it already.
     ///
     /// # Panics
-    /// When the set already holds [`Self::MAX`] others.
+    /// When the set already lists [`Self::MAX`] others.
     pub fn add(&mut self, home: u64) {
-        if !self.as_slice().contains(&home) {
-            assert!(self.len < Self::MAX, "an input touches at most {} homes", Self::MAX);
+        if !self.are_all && !self.homes[..self.len].contains(&home) {
+            assert!(self.len < Self::MAX, "a set lists at most {} homes", Self::MAX);
             self.homes[self.len] = home;
             self.len += 1;
         }
     }
 
-    /// The homes, in the order of their addition.
-    pub fn as_slice(&self) -> &[u64] {
-        &self.homes[..self.len]
+    /// The homes, in the order of their addition. `None` if the set has all homes.
+    pub fn listed(&self) -> Option<&[u64]> {
+        (!self.are_all).then_some(&self.homes[..self.len])
     }
 }
 
@@ -283,6 +290,14 @@ mod tests {
         for home in [3, 1, 3] {
             homes.add(home);
         }
-        assert_eq!(homes.as_slice(), [3, 1]);
+        assert_eq!(homes.listed(), Some([3, 1].as_slice()));
+        assert_eq!(Homes::new().listed(), Some([].as_slice()));
+    }
+
+    #[test]
+    fn all_homes_are_never_a_list() {
+        let mut homes = Homes::all();
+        (0..2 * Homes::MAX as u64).for_each(|home| homes.add(home));
+        assert_eq!(homes.listed(), None);
     }
 }

@@ -158,7 +158,8 @@ fn lost_objects_are_found_in_place_and_when_looked_for() {
 fn homes_are_those_of_all_objects() {
     let mut micro = micro("micro.reads=32 micro.writes=32 micro.common=5");
     for input in micro.inputs(200) {
-        let homes: BTreeSet<u64> = micro.workload.homes(&input).as_slice().iter().copied().collect();
+        let homes = micro.workload.homes(&input);
+        let homes: BTreeSet<u64> = homes.listed().expect("all are known").iter().copied().collect();
         let touched = input.all().iter().map(|object| match object.home() {
             Home::At(home) => home,
             Home::Everywhere => panic!("objects have homes"),

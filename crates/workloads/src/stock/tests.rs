@@ -186,7 +186,8 @@ fn homes_are_those_of_all_rows_read() {
         let inputs = stock.inputs(200);
         let StockTable { settings, .. } = stock.workload;
         for input in inputs {
-            let homes: BTreeSet<u64> = stock.workload.homes(&input).as_slice().iter().copied().collect();
+            let homes = stock.workload.homes(&input);
+            let homes: BTreeSet<u64> = homes.listed().expect("all are known").iter().copied().collect();
             let read = rows_of(&settings, &input).0;
             let touched = read.iter().map(|&position| match settings.rows.key(position).home() {
                 Home::At(home) => home,

@@ -25,7 +25,7 @@ const TRADE_BITS: u32 = 48;
 /// The bits of the number of a trade in its granule, and more.
 const TRADE_NUMBER_BITS: u32 = 40;
 /// The home of what belongs to no granule.
-const SHARED_HOME: u64 = 0;
+pub(super) const SHARED_HOME: u64 = 0;
 
 /// Returns the home of the customers and accounts of a granule.
 pub(super) fn home_of_granule(granule: u32) -> u64 {
@@ -212,7 +212,7 @@ key!(
         (account_slot(account) as u128) << (TIME_BITS + TRADE_BITS)
             | (time as u128 & ((1 << TIME_BITS) - 1)) << TRADE_BITS
             | trade as u128 & ((1 << TRADE_BITS) - 1),
-    |key: Self| at_trade(key.trade())
+    |key: Self| at_account(key.account())
 );
 range!(
     /// The trades of an account in a period, both ends included.
@@ -758,6 +758,35 @@ mod tests {
             FinancialKey::new(299, 2_000, 1).home(),
         ];
         assert_eq!(homes, [Home::At(2); 17]);
+    }
+
+    #[test]
+    fn the_ends_of_a_range_have_the_homes_of_what_is_in_it() {
+        let (account, trade) = (account_id(401, 2), trade_id(2, 5));
+        fn homes<K: Key>(range: &RangeInclusive<K>) -> [Home; 2] {
+            [range.start().home(), range.end().home()]
+        }
+        let homes = [
+            homes(&AccountTradeKey::of_account(account, 0, u64::MAX)),
+            homes(&SecurityTradeKey::of_security(300, 0, u64::MAX)),
+            homes(&HoldingKey::of_position(account, 5)),
+            homes(&SummaryKey::of_accounts(account, account)),
+            homes(&HoldingHistoryKey::of_lot(trade)),
+            homes(&HoldingHistoryByTradeKey::of_trade(trade)),
+            homes(&TradeHistoryKey::of_trade(trade)),
+            homes(&LimitKey::between(300, TradeType::LimitBuy, 0, u32::MAX)),
+            homes(&BrokerRequestKey::of_broker(5)),
+            homes(&CustomerTaxrateKey::of_customer(customer_id(401))),
+            homes(&CustomerWatchListKey::of_customer(customer_id(401))),
+            homes(&WatchItemKey::of_list(customer_id(401))),
+            homes(&PermissionKey::of_account(account)),
+            homes(&IssueKey::of_company(299)),
+            homes(&CompetitorKey::of_company(299)),
+            homes(&FinancialKey::of_company(299)),
+            homes(&CompanyNewsKey::of_company(299)),
+            homes(&DailyMarketKey::from_date(300, 0)),
+        ];
+        assert_eq!(homes, [[Home::At(2); 2]; 18]);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //!             works in place as if it were alone: no locks on records, no copies, no validation. It pays
 //!             as long as transactions stay at home.
 //! RECORD      Whether there is a value: `parts::Existence`.
-//! COMMIT      1. (At the begin.) Take the partitions of the declared homes in ascending order.
+//! COMMIT      1. (At the begin.) Take the partitions of the declared homes in ascending order, or all of them if the
+//!                transaction may touch any home.
 //!             2. Give them up: what was done in place stays. (An abort first undoes it in reverse.)
 //! INVARIANTS  (1) A record is touched under a claim that holds its partition (storage lends its words on no
 //!                 other terms), or lives everywhere and never changes.
@@ -141,7 +142,10 @@ impl Txn<'_> {
         let claim = self.claimed.claim();
         self.covered = None;
         self.wanted.clear();
-        self.wanted.extend(ticket.homes.as_slice().iter().map(|home| claim.partition_of(*home)));
+        match ticket.homes.listed() {
+            Some(homes) => self.wanted.extend(homes.iter().map(|home| claim.partition_of(*home))),
+            None => self.wanted.extend(0..claim.partitions()),
+        }
         self.wanted.extend_from_slice(&self.lacked);
         self.wanted.sort_unstable();
         self.wanted.dedup();

@@ -92,6 +92,26 @@ fn an_open_range_takes_every_partition_at_the_second_attempt() {
 }
 
 #[test]
+fn a_transaction_of_all_homes_takes_every_partition_at_its_first_attempt() {
+    check(|db, table| {
+        let (mut first, mut second) = (db.session(), db.session());
+        let rows = first.attempt(&Ticket::new(1, Homes::all()), |txn| {
+            let mut rows = 0;
+            txn.scan(table, .., Direction::Forward, |_, _| {
+                rows += 1;
+                ControlFlow::Continue(())
+            })?;
+            Ok(rows)
+        });
+        assert_eq!(rows, Ok(0));
+        // Nothing is held afterwards.
+        let read =
+            second.attempt(&Ticket::new(1, at_home(5)), |txn| txn.read(table, Place::new(5, 0), Cell::value));
+        assert_eq!(read, Ok(None));
+    });
+}
+
+#[test]
 fn attempts_on_different_partitions_do_not_wait_for_each_other() {
     check(|db, table| {
         let (mut first, mut second) = (db.session(), db.session());

@@ -22,8 +22,8 @@ const BUSY: Given = &[(
 )];
 
 /// Runs a scheme with two workers and two clients for each, if it admits them, and so many requests of all clients
-/// together.
-fn run(scheme: &str, given: Given, layout: Layout, requests: u64) -> Measured {
+/// together. Returns the number of clients, too.
+fn run(scheme: &str, given: Given, layout: Layout, requests: u64) -> (Measured, u64) {
     let entry = catalogue::entry(scheme).expect("catalogued");
     let tpce = WORKLOADS.iter().find(|workload| workload.name == "tpce").expect("there is a TPC-E");
     let given: Vec<_> =
@@ -47,7 +47,7 @@ fn run(scheme: &str, given: Given, layout: Layout, requests: u64) -> Measured {
     assert_eq!(measured.verdict, CheckVerdict::Passed, "{scheme}, {given:?}");
     let ended: u64 = measured.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
     assert_eq!(ended, clients as u64 * requests.div_ceil(clients as u64), "{scheme}: each request ends once");
-    measured
+    (measured, clients as u64)
 }
 
 /// The commits of a type of transaction.
@@ -59,7 +59,7 @@ fn commits(measured: &Measured, name: &str) -> u64 {
 #[test]
 fn every_type_commits_under_every_scheme_and_orders_are_answered() {
     for info in catalogue::infos() {
-        let measured = run(info.name, BUSY, Layout::default(), 3_000);
+        let (measured, clients) = run(info.name, BUSY, Layout::default(), 3_000);
         for kind in <Tpce as engine::Workload>::TYPES {
             // These are no part of the mix.
             if !matches!(kind.name, "trade_cleanup" | "analytic_query") {
@@ -70,7 +70,12 @@ fn every_type_commits_under_every_scheme_and_orders_are_answered() {
             ["trade_order", "trade_result", "market_feed"].map(|name| commits(&measured, name));
         // Some wait for their price, or for their answer, when the run ends.
         assert!(results <= orders && results > orders / 2, "{}: {results} of {orders}", info.name);
-        assert!(feeds.abs_diff(results / 10) <= 8, "{}: {feeds} feeds of {results} results", info.name);
+        // Ten results make a feed. Each client's desk keeps the entries of fewer.
+        assert!(
+            feeds <= results / 10 && results < 10 * (feeds + clients),
+            "{}: {feeds} feeds of {results} results",
+            info.name
+        );
     }
 }
 
@@ -86,7 +91,7 @@ fn feeds_by_entry_read_brokers_and_cleanups_pass_the_checks() {
         ),
     ];
     for info in catalogue::infos() {
-        let measured = run(info.name, GIVEN, Layout::default(), 1_000);
+        let (measured, _) = run(info.name, GIVEN, Layout::default(), 1_000);
         assert!(commits(&measured, "trade_cleanup") > 0, "{}", info.name);
         assert!(commits(&measured, "analytic_query") > 0, "{}", info.name);
     }

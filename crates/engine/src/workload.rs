@@ -224,7 +224,8 @@ pub trait Workload: Sized + Send + Sync + 'static {
     fn load(&self, share: Share, loader: &mut impl Loader);
 
     /// Generates a client's request number `sequence`, counted from 0; `rng` is derived from (seed, client, sequence),
-    /// so that requests can be generated ahead and in any order.
+    /// so that requests can be generated ahead and in any order. A request may follow from what the workload has heard of
+    /// in [`committed`](Self::committed), if the workload says so; each request is generated once.
     fn generate(&self, client: ClientId, sequence: u64, rng: &mut Rng) -> Self::Input;
 
     /// The input's type, an index into [`Self::TYPES`].

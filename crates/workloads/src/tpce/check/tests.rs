@@ -762,3 +762,21 @@ fn a_loaded_database_is_consistent() {
         assert_eq!(fixture.check(), Ok(()), "{given}");
     }
 }
+
+#[test]
+fn a_run_leaves_a_consistent_database() {
+    let with_cleanups = "tpce.mix=trade_order:10,trade_result:10,market_feed:1,trade_cleanup:0.05,\
+                         data_maintenance:1,trade_update:2 tpce.market_feed=per_entry tpce.commutative=off";
+    for given in ["tpce.customers=400", "tpce.mix=hybrid", with_cleanups] {
+        let given = format!("tpce.customers=200 tpce.scale_factor=20000 {given}");
+        let mut fixture = Fixture::<Tpce>::with_heaps(&given, &["assets_history"]);
+        // What the market sends follows from what was committed before.
+        (0..1_000).for_each(|_| _ = fixture.run(1));
+        let Ledger { triggered, results, canceled_pending, canceled_submitted, analytics, .. } =
+            fixture.ledger;
+        assert!(results > 200 && triggered > 10, "{given}: {:?}", fixture.ledger);
+        assert_eq!(analytics > 0, given.contains("hybrid"));
+        assert_eq!(canceled_pending > 0 && canceled_submitted > 0, given.contains("cleanup"));
+        assert_eq!(fixture.check(), Ok(()), "{given}");
+    }
+}

@@ -3,8 +3,9 @@
 //! Homes are for schemes that own partitions. A home is a granule, and those of a request have to be all that it may
 //! touch, index entries and keys that it only looks for included: an attempt that touches another one aborts. Which
 //! securities an account may hold, and so which its trades are of, is known: those of its basket (see
-//! [`Scale::basket`](super::scale::Scale::basket)). Where homes depend on rows that change, or on rows of many accounts,
-//! they are all homes. Rows that nobody writes and that are not of a company, a security or a customer live everywhere.
+//! [`Scale::basket`](super::scale::Scale::basket)). Where homes depend on rows that change, or on rows of many
+//! accounts, they are all homes. Rows that nobody writes and that are not of a company, a security or a customer live
+//! everywhere.
 //!
 //! Of rows, left out are those that no transaction writes, those that the transaction inserts, and those that are found
 //! only during the execution: among them the account and the broker of a Trade-Result, the orders that a Market-Feed
@@ -38,7 +39,9 @@ pub(super) fn homes(settings: &Settings, input: &Input) -> Homes {
             reach.basket(*account);
         }
         Input::TradeLookup(TradeLookup::Trades(trades)) | Input::TradeUpdate(TradeUpdate::Trades(trades)) => {
-            trades.iter().for_each(|&trade| reach.trade(trade));
+            for &trade in trades {
+                reach.trade(trade);
+            }
         }
         // Lots were opened by trades of the same account, so that their histories live where it lives.
         Input::TradeLookup(TradeLookup::Account { account, .. } | TradeLookup::Holdings { account, .. })
@@ -92,7 +95,8 @@ impl Reach<'_> {
         }
     }
 
-    /// Adds the home of what belongs to no granule: addresses, the names by which rows are found, companies by industry.
+    /// Adds the home of what belongs to no granule: addresses, the names by which rows are found, companies by
+    /// industry.
     fn shared(&mut self) {
         self.add(SHARED_HOME);
     }

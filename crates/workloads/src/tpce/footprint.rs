@@ -3,8 +3,9 @@
 //! Homes are for schemes that own partitions. A home is a granule, and those of a request have to be all that it may
 //! touch, index entries and keys that it only looks for included: an attempt that touches another one aborts. Which
 //! securities an account may hold, and so which its trades are of, is known: those of its basket (see
-//! [`Scale::basket`](super::scale::Scale::basket)). Where homes depend on rows that change, or on rows of many accounts,
-//! they are all homes. Rows that nobody writes and that are not of a company, a security or a customer live everywhere.
+//! [`Scale::basket`](super::scale::Scale::basket)). Where homes depend on rows that change, or on rows of many
+//! accounts, they are all homes. Rows that nobody writes and that are not of a company, a security or a customer live
+//! everywhere.
 //!
 //! Of rows, left out are those that no transaction writes, those that the transaction inserts, and those that are found
 //! only during the execution: among them the account and the broker of a Trade-Result, the orders that a Market-Feed
@@ -38,7 +39,9 @@ pub(super) fn homes(settings: &Settings, input: &Input) -> Homes {
             reach.basket(*account);
         }
         Input::TradeLookup(TradeLookup::Trades(trades)) | Input::TradeUpdate(TradeUpdate::Trades(trades)) => {
-            trades.iter().for_each(|&trade| reach.trade(trade));
+            for &trade in trades {
+                reach.trade(trade);
+            }
         }
         // Lots were opened by trades of the same account, so that their histories live where it lives.
         Input::TradeLookup(TradeLookup::Account { account, .. } | TradeLookup::Holdings { account, .. })
@@ -92,7 +95,8 @@ impl Reach<'_> {
         }
     }
 
-    /// Adds the home of what belongs to no granule: addresses, the names by which rows are found, companies by industry.
+    /// Adds the home of what belongs to no granule: addresses, the names by which rows are found, companies by
+    /// industry.
     fn shared(&mut self) {
         self.add(SHARED_HOME);
     }
@@ -241,5 +245,193 @@ fn add_maintenance(tables: &Tables, input: DataMaintenance, footprint: &mut Inpu
         | DataMaintenance::DailyMarket { .. }
         | DataMaintenance::Financial { .. }
         | DataMaintenance::WatchItem { .. } => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ops::{Bound, ControlFlow, RangeBounds};
+    use std::collections::BTreeSet;
+
+    use engine::{
+        Abort, Additive, Direction, Groups, Home, Index, IndexOn, Key, Row, Schema, Table, Transaction,
+        Workload,
+    };
+
+    use super::super::{Scratch, Tpce};
+    use super::*;
+    use crate::mock::{Fixture, MockTxn, declare};
+
+    /// Notes the homes of all keys for which an attempt asks.
+    struct Watching<'w, 'm> {
+        txn: &'w mut MockTxn<'m>,
+        homes: BTreeSet<u64>,
+    }
+
+    impl Watching<'_, '_> {
+        fn at<K: Key>(&mut self, key: K) {
+            if let Home::At(home) = key.home() {
+                self.homes.insert(home);
+            }
+        }
+
+        /// All homes between the ends of a range count, as they do for a scheme that owns partitions.
+        fn between<K: Key>(&mut self, keys: &impl RangeBounds<K>) {
+            let home = |bound: Bound<&K>| match bound {
+                Bound::Included(key) | Bound::Excluded(key) => key.home(),
+                Bound::Unbounded => panic!("no transaction scans a whole table"),
+            };
+            if let (Home::At(from), Home::At(to)) = (home(keys.start_bound()), home(keys.end_bound())) {
+                self.homes.extend(from..=to);
+            }
+        }
+    }
+
+    impl Transaction for Watching<'_, '_> {
+        fn read<R: Row + ?Sized, O>(
+            &mut self,
+            table: Table<R>,
+            key: R::Key,
+            see: impl FnOnce(&R) -> O,
+        ) -> Result<Option<O>, Abort> {
+            self.at(key);
+            self.txn.read(table, key, see)
+        }
+
+        fn update<R: Row + ?Sized, O>(
+            &mut self,
+            table: Table<R>,
+            key: R::Key,
+            change: impl FnOnce(&mut R) -> O,
+        ) -> Result<Option<O>, Abort> {
+            self.at(key);
+            self.txn.update(table, key, change)
+        }
+
+        fn add<R: Additive>(
+            &mut self,
+            table: Table<R>,
+            key: R::Key,
+            amounts: impl FnOnce(&mut R),
+        ) -> Result<bool, Abort> {
+            self.at(key);
+            self.txn.add(table, key, amounts)
+        }
+
+        fn replace<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key, row: &R) -> Result<bool, Abort> {
+            self.at(key);
+            self.txn.replace(table, key, row)
+        }
+
+        fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>) -> Result<bool, Abort> {
+            self.at(key);
+            self.txn.insert(table, key, rows)
+        }
+
+        fn delete<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key) -> Result<bool, Abort> {
+            self.at(key);
+            self.txn.delete(table, key)
+        }
+
+        fn scan<R: Row + ?Sized>(
+            &mut self,
+            table: Table<R>,
+            keys: impl RangeBounds<R::Key>,
+            direction: Direction,
+            see: impl FnMut(R::Key, &R) -> ControlFlow<()>,
+        ) -> Result<(), Abort> {
+            self.between(&keys);
+            self.txn.scan(table, keys, direction, see)
+        }
+
+        fn scan_by<R: Row, I: IndexOn<R>>(
+            &mut self,
+            index: Index<R, I>,
+            keys: impl RangeBounds<I::Key>,
+            direction: Direction,
+            mut see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
+        ) -> Result<(), Abort> {
+            self.between(&keys);
+            let mut found = Vec::new();
+            let scanned = self.txn.scan_by(index, keys, direction, |key, row| {
+                found.push(I::primary(key));
+                see(key, row)
+            });
+            found.into_iter().for_each(|key| self.at(key));
+            scanned
+        }
+
+        fn prefetch<G: Groups>(&mut self, _: G, _: impl Iterator<Item = G::Key> + Clone) {}
+    }
+
+    /// The homes of the index entries that a request inserts or moves in other granules than that of its trade.
+    fn entries(input: &Input) -> Option<u64> {
+        match input {
+            Input::TradeOrder(input) => Some(home_of_security(input.security)),
+            Input::TradeResult(input) => Some(home_of_security(input.order.security)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn homes_are_those_of_all_that_is_touched() {
+        let given = "tpce.customers=600 tpce.scale_factor=20000 tpce.mix=broker_volume:2,customer_position:2,\
+                     market_feed:1,market_watch:2,security_detail:1,trade_lookup:3,trade_order:10,trade_result:10,\
+                     trade_status:2,trade_update:3,data_maintenance:8,trade_cleanup:0.02,analytic:1";
+        let mut fixture = Fixture::<Tpce>::with_heaps(given, &["assets_history"]);
+        let (mut scratch, mut commits, mut partial) = (Scratch::default(), [0; 13], [0; 13]);
+        for _ in 0..1_200 {
+            for input in fixture.inputs(1) {
+                let (workload, kind) = (&fixture.workload, input.kind());
+                let homes = workload.homes(&input);
+                let listed = homes.listed().expect("there are three");
+                let touched = fixture.mock.attempt(|txn| {
+                    let mut txn = Watching { txn, homes: BTreeSet::new() };
+                    workload.execute(&input, &mut scratch, &mut txn).map(|output| (output, txn.homes))
+                });
+                let Ok((output, mut touched)) = touched else { continue };
+                workload.committed(&mut fixture.ledger, &input, &output);
+                touched.extend(entries(&input));
+                let are_told = touched.iter().all(|home| listed.contains(home));
+                assert!(are_told, "{input:?}: {touched:?}, told {listed:?}");
+                commits[kind] += 1;
+                partial[kind] += usize::from(listed.len() < 3);
+            }
+        }
+        assert!(commits.iter().all(|&count| count > 0), "{commits:?}");
+        // Orders, results, lookups, updates and maintenance do not take all homes.
+        assert!([5, 6, 7, 9, 10].iter().all(|&kind| partial[kind] > 0), "{partial:?}");
+    }
+
+    #[test]
+    fn more_homes_than_have_room_are_all_homes() {
+        let tpce: Tpce = declare("tpce.customers=4000", &mut Schema::new()).expect("legal");
+        let homes = |input: &Input| tpce.homes(input).listed().map(<[u64]>::len);
+        let trades = |count: u32| {
+            Input::TradeLookup(TradeLookup::Trades(core::array::from_fn(|place| {
+                super::super::scale::trade_id(place as u32 % count, 0)
+            })))
+        };
+        assert_eq!([16, 17].map(|count| homes(&trades(count))), [Some(16), None]);
+        let status = |account| Input::TradeStatus(super::super::TradeStatus { account });
+        assert!(account_ids(7).all(|account| homes(&status(account)).is_some_and(|count| count > 1)));
+        let analytic = super::super::Analytic { first: 1, last: 2 };
+        assert_eq!(homes(&Input::Analytic(analytic)), None);
+    }
+
+    #[test]
+    fn footprints_have_rows_that_are_touched() {
+        let given = "tpce.customers=200 tpce.scale_factor=5000 tpce.mix=customer_position:2,market_feed:1,\
+                     security_detail:2,trade_lookup:3,trade_order:10,trade_result:10,trade_update:3,data_maintenance:5";
+        let mut fixture = Fixture::<Tpce>::with_heaps(given, &["assets_history"]);
+        let mut counts = [0; 3];
+        for _ in 0..300 {
+            let of_requests = fixture.compare_footprints(1);
+            counts.iter_mut().zip(of_requests).for_each(|(sum, count)| *sum += count);
+        }
+        let [commits, untouched, unknown] = counts;
+        assert!(commits > 700 && untouched == 0, "{untouched} of {commits}");
+        // Unknown are what a Trade-Result and a Market-Feed find out, and texts of trades of an account or a security.
+        assert!((1..commits * 2 / 3).contains(&unknown), "{unknown} of {commits}");
     }
 }

@@ -11,7 +11,7 @@ use super::Tpce;
 use super::market::{FEED_ENTRIES, MarketOrder, MarketRequest, Quote};
 use super::rows::{EXCHANGES, INDUSTRIES, SECTORS, TAXRATES, TradeType};
 use super::scale::{self, Scale, account_of_slot, accounts, granule_of_account, trade_id};
-use super::settings::{ANALYTIC, Settings, TRADE_ORDER, is_skipped};
+use super::settings::{ANALYTIC, MARKET_FEED, Settings, TRADE_ORDER, is_skipped};
 use super::time::{MARKET_DAYS, PRICE_MAX, PRICE_MIN, calendar, market_date};
 
 /// The trades that Trade-Lookup and Trade-Update ask for.
@@ -378,7 +378,12 @@ impl Tpce {
         let settings = &self.settings;
         let number = client.0 % settings.clients;
         let mut desk = self.desks[number as usize].lock();
-        if let Some(request) = desk.next(settings.scale.securities(), rng) {
+        let mut request = desk.next(settings.scale.securities(), rng);
+        if settings.mix.weights[MARKET_FEED] <= 0.0 && matches!(request, Some(MarketRequest::Feed(_))) {
+            // The mix admits no feeds: its prices are lost, and the market has at most an answer now.
+            request = desk.next(settings.scale.securities(), rng);
+        }
+        if let Some(request) = request {
             let time = calendar(desk.now());
             return match request {
                 MarketRequest::Result { order, price } => {
@@ -632,4 +637,32 @@ fn non_uniform(rng: &mut Rng, a: u64, shift: u32, count: u64) -> u64 {
     let count = count.max(1);
     let mask = a.min((count >> shift).next_power_of_two().saturating_sub(1));
     (rng.below(count) | (rng.next_u64() & mask) << shift) % count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tpce;
+    use crate::mock::Fixture;
+
+    #[test]
+    fn a_mix_without_feeds_has_answers_and_triggers_nothing() {
+        for (feeds, weight) in [(true, 1), (false, 0)] {
+            let given = format!(
+                "tpce.customers=200 tpce.scale_factor=100000 \
+                 tpce.mix=trade_order:1,trade_result:1,market_feed:{weight}"
+            );
+            let mut fixture = Fixture::<Tpce>::with_heaps(&given, &["assets_history"]);
+            let inputs: Vec<_> = (0..200)
+                .flat_map(|_| {
+                    let inputs = fixture.inputs(1);
+                    inputs.iter().for_each(|input| _ = fixture.execute(input));
+                    inputs
+                })
+                .collect();
+            let of_kind = |kind: usize| inputs.iter().filter(|input| input.kind() == kind).count();
+            assert!(of_kind(super::TRADE_ORDER) > 100 && of_kind(7) > 100);
+            assert_eq!(of_kind(super::MARKET_FEED) > 0, feeds);
+            assert_eq!(fixture.ledger.triggered > 0, feeds);
+        }
+    }
 }

@@ -7,8 +7,8 @@
 //! | 2 | `B_COMM_TOTAL` is the sum of their `T_COMM` |
 //! | 3 | `HS_QTY` is the sum of `H_QTY` over the lots of the position |
 //! | plus 4 | no position is 0; a lot is of a position, and has its sign |
-//! | plus 5 | a trade is of an account, and had the states that lead to its present one; if it is completed, and only then, it has a price and one SETTLEMENT, and a CASH_TRANSACTION if it is for cash |
-//! | plus 6 | TRADE_REQUEST has the pending trades, each as TRADE and its account say |
+//! | plus 5 | a trade is of an account, and had the states that lead to its present one |
+//! | plus 6 | `TRADE_REQUEST` has the pending trades, each as TRADE and its account say |
 //! | plus 7 | the changes of a lot form a chain from the trade that opened it to `H_QTY`, or to 0 if it is closed |
 //! | plus 8 | `CA_BAL` is what it was after loading, and the settlements of cash trades since |
 //! | plus 9 | `SE_AMT` is `CT_AMT` |
@@ -22,14 +22,17 @@
 //! | plus 17 | each security has a last trade with prices in their range |
 //! | plus 18 | a customer has two tax rates, one of a country, and a list of 50 to 150 securities |
 //!
-//! `SE_CASH_TYPE`, `CT_NAME` and `T_EXEC_NAME` are not compared with anything, because Trade-Update changes them back and
-//! forth. The time of an order may be after the time at which it was triggered or answered, because the desks of the
-//! market have clocks of their own (see `market`), so that times of different states are not compared.
+//! A trade that is completed, and no other one, has a price and a row of SETTLEMENT, and if it is for cash, one of
+//! `CASH_TRANSACTION`: this is a part of plus 5.
 //!
-//! A share checks the granules of its own: their accounts, brokers and securities, and the trades of these accounts, which
-//! it finds by the index of trades by account. It reads one granule at a time, in the order of keys, and merges. That
-//! each row is in the indexes, and that no row belongs to a trade that is not there, is found by visiting a share of the
-//! rows of each table. Only the first share, which compares totals with the commits, visits all trades.
+//! `SE_CASH_TYPE`, `CT_NAME` and `T_EXEC_NAME` are not compared with anything, because Trade-Update changes them back
+//! and forth. The time of an order may be after the time at which it was triggered or answered, because the desks of
+//! the market have clocks of their own (see `market`), so that times of different states are not compared.
+//!
+//! A share checks the granules of its own: their accounts, brokers and securities, and the trades of these accounts,
+//! which it finds by the index of trades by account. It reads one granule at a time, in the order of keys, and merges.
+//! That each row is in the indexes, and that no row belongs to a trade that is not there, is found by visiting a share
+//! of the rows of each table. Only the first share, which compares totals with the commits, visits all trades.
 
 mod granule;
 mod indexes;

@@ -78,12 +78,12 @@ const TWICE_BOUGHT: u32 = 4;
 impl House {
     /// Makes the database:
     ///
-    /// - Trades 0 and 1 of the trader buy 400 and 200 of a security, and trade 2 sells 500 of it, which closes the first
-    ///   lot and leaves 100 of the second one. Trades 3 and 4 buy 100 and 200 of another security.
+    /// - Trades 0 and 1 of the trader buy 400 and 200 of a security, and trade 2 sells 500 of it, which closes the
+    ///   first lot and leaves 100 of the second one. Trades 3 and 4 buy 100 and 200 of another security.
     /// - All other initial trades buy 100 each, every one of another customer.
-    /// - In the run, the first customer sells what he bought, and another one buys on margin; one limit order is pending,
-    ///   one is triggered and not answered yet, one is canceled while it is pending; an order without a limit is
-    ///   answered by nobody, and one is canceled.
+    /// - In the run, the first customer sells what he bought, and another one buys on margin; one limit order is
+    ///   pending, one is triggered and not answered yet, one is canceled while it is pending; an order without a limit
+    ///   is answered by nobody, and one is canceled.
     fn new() -> Self {
         let mut schema = Schema::new();
         let tpce: Tpce =
@@ -308,6 +308,22 @@ impl House {
         assert_eq!(changed, Ok(Some(())), "there is a row to change");
     }
 
+    fn change_trade(&mut self, number: u64, change: impl FnOnce(&mut Trade)) {
+        self.update(self.tpce.tables.trade, TradeKey::new(trade(number)), change);
+    }
+
+    fn change_request(&mut self, number: u64, change: impl FnOnce(&mut TradeRequest)) {
+        self.update(self.tpce.tables.trade_request, TradeKey::new(trade(number)), change);
+    }
+
+    fn change_account(&mut self, customer: u32, change: impl FnOnce(&mut AccountBalance)) {
+        self.update(self.tpce.tables.account_balance, AccountKey::new(account(customer)), change);
+    }
+
+    fn change_last_trade(&mut self, security: u32, change: impl FnOnce(&mut LastTrade)) {
+        self.update(self.tpce.tables.last_trade, SecurityKey::new(security), change);
+    }
+
     fn delete<R: Row>(&mut self, table: Table<R>, key: R::Key) {
         assert_eq!(self.mock.attempt(|txn| txn.delete(table, key)), Ok(true), "there is a row to delete");
     }
@@ -413,16 +429,10 @@ fn a_trade_whose_states_and_papers_contradict_each_other_is_found() {
                 let key = TradeHistoryKey::new(trade(RUN + 99), Status::Pending);
                 house.load(house.tpce.tables.trade_history, key, &zeroed());
             },
-            |house| house.update(house.tpce.tables.trade, TradeKey::new(trade(7)), |row| row.trade_price = 0),
-            |house| {
-                house.update(house.tpce.tables.trade, TradeKey::new(trade(7)), |row| row.account += 2_000_000)
-            },
-            |house| {
-                house.update(house.tpce.tables.trade, TradeKey::new(trade(RUN + 5)), |row| row.status = 4)
-            },
-            |house| {
-                house.update(house.tpce.tables.trade, TradeKey::new(trade(RUN + 5)), |row| row.status = 3)
-            },
+            |house| house.change_trade(7, |row| row.trade_price = 0),
+            |house| house.change_trade(7, |row| row.account += 2_000_000),
+            |house| house.change_trade(RUN + 5, |row| row.status = 4),
+            |house| house.change_trade(RUN + 5, |row| row.status = 3),
         ],
     );
 }
@@ -434,28 +444,11 @@ fn a_request_that_is_not_its_pending_trade_is_found() {
         "TPC-E plus 6",
         &[
             |house| house.delete(house.tpce.tables.trade_request, TradeKey::new(trade(KEY))),
-            |house| {
-                house.update(house.tpce.tables.trade_request, TradeKey::new(trade(KEY)), |row| {
-                    row.quantity = 200
-                })
-            },
-            |house| {
-                house.update(house.tpce.tables.trade_request, TradeKey::new(trade(KEY)), |row| {
-                    row.bid_price += 1
-                })
-            },
-            |house| {
-                house
-                    .update(house.tpce.tables.trade_request, TradeKey::new(trade(KEY)), |row| row.broker ^= 1)
-            },
-            |house| {
-                house.update(house.tpce.tables.trade_request, TradeKey::new(trade(KEY)), |row| {
-                    row.security += 1
-                })
-            },
-            |house| {
-                house.update(house.tpce.tables.trade_request, TradeKey::new(trade(KEY)), |row| row.kind = 2)
-            },
+            |house| house.change_request(KEY, |row| row.quantity = 200),
+            |house| house.change_request(KEY, |row| row.bid_price += 1),
+            |house| house.change_request(KEY, |row| row.broker ^= 1),
+            |house| house.change_request(KEY, |row| row.security += 1),
+            |house| house.change_request(KEY, |row| row.kind = 2),
             |house| house.load(house.tpce.tables.trade_request, TradeKey::new(trade(RUN + 3)), &zeroed()),
             |house| house.load(house.tpce.tables.trade_request, TradeKey::new(trade(RUN + 99)), &zeroed()),
         ],
@@ -507,8 +500,8 @@ fn a_trade_that_changed_too_many_or_too_few_lots_is_found() {
     assert_found(
         "TPC-E plus 11",
         &[
-            |house| house.update(house.tpce.tables.trade, TradeKey::new(trade(7)), |row| row.quantity = 200),
-            |house| house.update(house.tpce.tables.trade, TradeKey::new(trade(7)), |row| row.kind = 1),
+            |house| house.change_trade(7, |row| row.quantity = 200),
+            |house| house.change_trade(7, |row| row.kind = 1),
         ],
     );
 }
@@ -518,16 +511,8 @@ fn money_that_went_astray_is_found() {
     assert_found(
         "TPC-E plus 8",
         &[
-            |house| {
-                house.update(house.tpce.tables.account_balance, AccountKey::new(account(0)), |row| {
-                    row.balance += 1
-                })
-            },
-            |house| {
-                house.update(house.tpce.tables.account_balance, AccountKey::new(account(10)), |row| {
-                    row.balance -= 1
-                })
-            },
+            |house| house.change_account(0, |row| row.balance += 1),
+            |house| house.change_account(10, |row| row.balance -= 1),
         ],
     );
     assert_found(
@@ -543,8 +528,8 @@ fn money_that_went_astray_is_found() {
                 let key = TradeKey::new(trade(RUN + 1));
                 house.update(house.tpce.tables.settlement, key, |row| row.amount += 1);
             },
-            |house| house.update(house.tpce.tables.trade, TradeKey::new(trade(7)), |row| row.charge += 1),
-            |house| house.update(house.tpce.tables.trade, TradeKey::new(trade(7)), |row| row.commission += 1),
+            |house| house.change_trade(7, |row| row.charge += 1),
+            |house| house.change_trade(7, |row| row.commission += 1),
         ],
     );
 }
@@ -553,11 +538,11 @@ fn money_that_went_astray_is_found() {
 fn a_tax_is_withheld_only_from_accounts_of_status_1() {
     let mut house = House::new();
     let taxed = (5..RUN).find(|&number| tax_status(account(number as u32 + 5)) == 1).expect("one in three");
-    house.update(house.tpce.tables.trade, TradeKey::new(trade(taxed)), |row| row.tax += 1);
+    house.change_trade(taxed, |row| row.tax += 1);
     assert_eq!(house.found(), "TPC-E plus 15");
     let mut house = House::new();
     let free = (5..RUN).find(|&number| tax_status(account(number as u32 + 5)) == 2).expect("one in three");
-    house.update(house.tpce.tables.trade, TradeKey::new(trade(free)), |row| row.tax += 1);
+    house.change_trade(free, |row| row.tax += 1);
     assert_eq!(house.check(), Ok(()));
 }
 
@@ -679,15 +664,13 @@ fn a_time_or_a_price_that_is_not_that_of_the_trade_is_found() {
     assert_found(
         "TPC-E plus 16",
         &[
-            |house| house.update(house.tpce.tables.trade, TradeKey::new(trade(RUN + 5)), |row| row.time += 1),
+            |house| house.change_trade(RUN + 5, |row| row.time += 1),
             |house| {
                 let key = TradeHistoryKey::new(trade(RUN + 5), Status::Submitted);
                 house.update(house.tpce.tables.trade_history, key, |row| row.time += 1);
             },
             |house| house.update(house.tpce.tables.holding, holding(3), |row| row.price += 1),
-            |house| {
-                house.update(house.tpce.tables.trade, TradeKey::new(trade(3)), |row| row.trade_price += 1)
-            },
+            |house| house.change_trade(3, |row| row.trade_price += 1),
         ],
     );
 }
@@ -697,14 +680,10 @@ fn an_impossible_last_trade_is_found() {
     assert_found(
         "TPC-E plus 17",
         &[
-            |house| {
-                house.update(house.tpce.tables.last_trade, SecurityKey::new(136), |row| row.price = 1_999)
-            },
-            |house| {
-                house.update(house.tpce.tables.last_trade, SecurityKey::new(0), |row| row.open_price = 3_001)
-            },
-            |house| house.update(house.tpce.tables.last_trade, SecurityKey::new(0), |row| row.volume = -1),
-            |house| house.update(house.tpce.tables.last_trade, SecurityKey::new(0), |row| row.time = 0),
+            |house| house.change_last_trade(136, |row| row.price = 1_999),
+            |house| house.change_last_trade(0, |row| row.open_price = 3_001),
+            |house| house.change_last_trade(0, |row| row.volume = -1),
+            |house| house.change_last_trade(0, |row| row.time = 0),
             |house| house.delete(house.tpce.tables.last_trade, SecurityKey::new(50)),
         ],
     );
@@ -759,6 +738,24 @@ fn a_loaded_database_is_consistent() {
         "tpce.customers=600 tpce.scale_factor=10000 tpce.days=2 tpce.active_customers=200",
     ] {
         let fixture = Fixture::<Tpce>::with_heaps(given, &["assets_history"]);
+        assert_eq!(fixture.check(), Ok(()), "{given}");
+    }
+}
+
+#[test]
+fn a_run_leaves_a_consistent_database() {
+    let with_cleanups = "tpce.mix=trade_order:10,trade_result:10,market_feed:1,trade_cleanup:0.05,\
+                         data_maintenance:1,trade_update:2 tpce.market_feed=per_entry tpce.commutative=off";
+    for given in ["tpce.customers=400", "tpce.mix=hybrid", with_cleanups] {
+        let given = format!("tpce.customers=200 tpce.scale_factor=20000 {given}");
+        let mut fixture = Fixture::<Tpce>::with_heaps(&given, &["assets_history"]);
+        // What the market sends follows from what was committed before.
+        (0..1_000).for_each(|_| _ = fixture.run(1));
+        let Ledger { triggered, results, canceled_pending, canceled_submitted, analytics, .. } =
+            fixture.ledger;
+        assert!(results > 200 && triggered > 10, "{given}: {:?}", fixture.ledger);
+        assert_eq!(analytics > 0, given.contains("hybrid"));
+        assert_eq!(canceled_pending > 0 && canceled_submitted > 0, given.contains("cleanup"));
         assert_eq!(fixture.check(), Ok(()), "{given}");
     }
 }

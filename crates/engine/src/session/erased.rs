@@ -22,6 +22,10 @@ pub(crate) type Shown = (TableId, u16, Which);
 /// The secondary keys of a row before and after a change, if they differ.
 pub(crate) type Moved = Option<[SecondaryKeys; 2]>;
 
+/// Sees a row: its key, its words, and whether it may be shown under a key that it does not have. Returns `None` for a row
+/// that it does not count as shown.
+pub(crate) type SeeAny<'s> = &'s mut dyn FnMut(AnyKey, &[u64], bool) -> Option<ControlFlow<()>>;
+
 /// The operations of an attempt over words, with keys of any width. Object-safe.
 pub(crate) trait WordTxn {
     /// Whether the homes of rows matter.
@@ -66,15 +70,14 @@ pub(crate) trait WordTxn {
     /// Deletes a row.
     fn delete(&mut self, target: Target, home: Home, key: &AnyKey) -> Result<bool, Abort>;
 
-    /// Shows the rows of a range of keys whose width is that of the index. `see` is also told whether the row may be
-    /// shown under a key that it does not have; it returns `None` for a row that it has not counted as shown.
+    /// Shows the rows of a range of keys whose width is that of the index.
     fn scan(
         &mut self,
         shown: Shown,
         homes: Homes,
         keys: (Bound<AnyKey>, Bound<AnyKey>),
         direction: Direction,
-        see: &mut dyn FnMut(AnyKey, &[u64], bool) -> Option<ControlFlow<()>>,
+        see: SeeAny<'_>,
     ) -> Result<(), Abort>;
 
     /// See [`Transaction::decided`].
@@ -143,7 +146,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, 'db, S, O, L>
         homes: Homes,
         keys: (Bound<AnyKey>, Bound<AnyKey>),
         direction: Direction,
-        see: &mut dyn FnMut(AnyKey, &[u64], bool) -> Option<ControlFlow<()>>,
+        see: SeeAny<'_>,
     ) -> Result<(), Abort> {
         self.receive();
         self.reach(homes)?;
@@ -177,7 +180,7 @@ fn walk<K: IndexedKey, S: Scheme, O: Observer, L: Sink>(
     shown: Shown,
     (from, to): (Bound<AnyKey>, Bound<AnyKey>),
     direction: Direction,
-    see: &mut dyn FnMut(AnyKey, &[u64], bool) -> Option<ControlFlow<()>>,
+    see: SeeAny<'_>,
 ) -> Result<(), Abort> {
     let may_differ = attempt.may_differ(shown.0);
     let is_secondary = shown.2 != Which::Primary;

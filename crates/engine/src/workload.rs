@@ -63,7 +63,7 @@ impl Share {
 pub struct Homes {
     are_all: bool,
     len: usize,
-    homes: [u64; Self::MAX],
+    listed: [u64; Self::MAX],
 }
 
 impl Homes {
@@ -86,16 +86,16 @@ impl Homes {
     /// # Panics
     /// When the set already lists [`Self::MAX`] others.
     pub fn add(&mut self, home: u64) {
-        if !self.are_all && !self.homes[..self.len].contains(&home) {
+        if !self.are_all && !self.listed[..self.len].contains(&home) {
             assert!(self.len < Self::MAX, "a set lists at most {} homes", Self::MAX);
-            self.homes[self.len] = home;
+            self.listed[self.len] = home;
             self.len += 1;
         }
     }
 
     /// The homes, in the order of their addition. `None` if the set has all homes.
     pub fn listed(&self) -> Option<&[u64]> {
-        (!self.are_all).then_some(&self.homes[..self.len])
+        (!self.are_all).then_some(&self.listed[..self.len])
     }
 }
 

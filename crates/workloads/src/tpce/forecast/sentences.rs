@@ -172,7 +172,8 @@ pub(super) fn short_lookups(settings: &Settings, loaded: &Loaded) -> Option<Stri
         if days <= 300.0 { format!("`tpce.days={days:.0}`") } else { "more trades a day".to_owned() };
     Some(format!(
         "Few days: an account has {of_account:.0} trades in the mean before the run, so that Trade-Lookups and \
-         Trade-Updates by account may find fewer than the {ASKED:.0} that they ask for; with {setting} most find as many.",
+         Trade-Updates by account may find fewer than the {ASKED:.0} that they ask for; with {setting} most find as \
+         many.",
     ))
 }
 

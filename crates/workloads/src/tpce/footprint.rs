@@ -357,7 +357,9 @@ mod tests {
                 found.push(I::primary(key));
                 see(key, row)
             });
-            found.into_iter().for_each(|key| self.at(key));
+            for key in found {
+                self.at(key);
+            }
             scanned
         }
 

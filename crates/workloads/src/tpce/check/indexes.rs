@@ -134,11 +134,11 @@ impl<V: Quiesced> Check<'_, V> {
         self.view.rows(tables.settlement, share, |key, _| expect("TPC-E plus 5", key, is_done, "SETTLEMENT"));
         let is_cash = |row: &Trade| row.status == Status::Completed as u8 && row.is_cash != 0;
         self.view.rows(tables.cash_transaction, share, |key, _| {
-            expect("TPC-E plus 5", key, is_cash, "CASH_TRANSACTION")
+            expect("TPC-E plus 5", key, is_cash, "CASH_TRANSACTION");
         });
         let is_pending = |row: &Trade| row.status == Status::Pending as u8;
         self.view.rows(tables.trade_request, share, |key, _| {
-            expect("TPC-E plus 6", key, is_pending, "TRADE_REQUEST")
+            expect("TPC-E plus 6", key, is_pending, "TRADE_REQUEST");
         });
         self.view.rows(tables.trade, share, |key, row| {
             let granule = granule_of_account(row.account);

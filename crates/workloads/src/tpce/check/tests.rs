@@ -257,7 +257,7 @@ impl House {
             self.load(tables.cash_transaction, key, &CashTransaction { amount, ..zeroed() });
             if number >= RUN {
                 self.update(tables.account_balance, AccountKey::new(row.account), |row| {
-                    row.balance += amount
+                    row.balance += amount;
                 });
             }
         }
@@ -724,8 +724,8 @@ fn a_missing_row_is_found_and_no_panic() {
             |house| house.delete(house.tpce.tables.broker_totals, BrokerKey::new(1)),
             |house| {
                 house.update(house.tpce.tables.account, AccountKey::new(account(TRADER)), |row| {
-                    row.broker = 77
-                })
+                    row.broker = 77;
+                });
             },
         ],
     );

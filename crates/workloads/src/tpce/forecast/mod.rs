@@ -12,7 +12,7 @@ use super::rows::{
 };
 use super::settings::{ANALYTIC, MARKET_FEED, Settings, TRADE_ORDER, TRADE_RESULT, TYPES};
 use loaded::{BASKET, CHANGES_OF_TRADE, Loaded};
-use sentences::{active, analytic, data, few_days, homes, hottest, market, mix, touched_rows};
+use sentences::{active, analytic, data, homes, hottest, market, mix, short_lookups, touched_rows};
 
 /// Customer-Position.
 const CUSTOMER_POSITION: usize = 1;
@@ -34,8 +34,6 @@ const CASH: f64 = 0.92;
 const RESULTS_OF_FEED: f64 = 10.0;
 /// The trades that Trade-Lookup and Trade-Update ask for.
 const ASKED: f64 = super::input::TRADES_ASKED as f64;
-/// The trading days from which on the periods of Trade-Lookup leave room for as many trades as it asks for.
-const DAYS_OF_LOOKUPS: u32 = 5;
 
 /// The forecast of a run.
 pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
@@ -58,8 +56,8 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
     if settings.active < settings.scale.customers {
         sentences.push(active(settings));
     }
-    if settings.days < DAYS_OF_LOOKUPS && shares[TRADE_LOOKUP] + shares[TRADE_UPDATE] > 0.0 {
-        sentences.push(few_days(&loaded));
+    if shares[TRADE_LOOKUP] + shares[TRADE_UPDATE] > 0.0 {
+        sentences.extend(short_lookups(settings, &loaded));
     }
     let (growth_rows, growth_bytes) = growth(settings, &shares);
     Forecast {
@@ -231,7 +229,7 @@ mod tests {
             "Analytic transactions: 20% of all; each reads 500 accounts, ",
             "only add",
             "writes twenty in one transaction",
-            "about 120 orders wait",
+            "about 120 orders wait in the long run",
             "Few days: an account has 12 trades",
         ] {
             assert!(text.contains(figure), "{figure} in {text}");

@@ -8,8 +8,8 @@ use super::super::settings::{ANALYTIC, MARKET_FEED, Settings, TRADE_ORDER, TRADE
 use super::super::time::MARKET_DAYS;
 use super::loaded::{ACCOUNTS_OF_CALLER, Loaded, watched};
 use super::{
-    ASKED, CUSTOMER_POSITION, DAYS_OF_LOOKUPS, LIMITS, MARKET_WATCH, SECURITY_DETAIL, active_brokers, feeds,
-    growth, multi_home, read_only,
+    ASKED, CUSTOMER_POSITION, LIMITS, MARKET_WATCH, SECURITY_DETAIL, active_brokers, feeds, growth,
+    multi_home, read_only,
 };
 use crate::text::percent;
 
@@ -65,34 +65,34 @@ pub(super) fn hottest(settings: &Settings, loaded: &Loaded, shares: &[f64; TYPES
         + shares[SECURITY_DETAIL]
         + shares[TRADE_ORDER] * (1.0 + 0.08 * positions)
         + shares[ANALYTIC] * loaded.group(settings).1;
-    let mut sentence = format!(
-        "Hottest rows: the {} rows of LAST_TRADE, of which a transaction reads {prices:.1} in the mean",
+    let feed = match (shares[MARKET_FEED] > 0.0, settings.feeds_by_entry) {
+        (false, _) => "",
+        (true, true) => ", and a Market-Feed writes twenty, each in a transaction of its own",
+        (true, false) => ", and a Market-Feed writes twenty in one transaction",
+    };
+    let mut parts = vec![format!(
+        "Hottest rows: the {} rows of LAST_TRADE, of which a transaction reads {prices:.1} in the mean{feed}",
         thousands(securities)
-    );
-    if shares[MARKET_FEED] > 0.0 {
-        sentence += if settings.feeds_by_entry {
-            ", and a Market-Feed writes twenty, each in a transaction of its own"
-        } else {
-            ", and a Market-Feed writes twenty in one transaction"
-        };
-    }
+    )];
     if shares[TRADE_RESULT] > 0.0 {
-        let broker = 100.0 * shares[TRADE_RESULT] / active_brokers(settings);
-        sentence += &format!("; each broker, written by {} of the transactions, ", percent(broker));
-        sentence += if settings.adds_to_broker {
-            "which only add, so that under schemes that add at the commit Trade-Results do not conflict on it"
-        } else {
-            "which read what they add to, so that Trade-Results conflict on it under every scheme"
-        };
-        if feeds(settings) {
-            sentence += &format!(
-                "; TRADE_REQUEST, in which about {} orders wait: Trade-Orders insert into ranges that Market-Feeds and \
-                 Broker-Volumes scan",
-                thousands(loaded.pending())
-            );
-        }
+        parts.push(format!(
+            "each broker, written by {} of the transactions, which {}",
+            percent(100.0 * shares[TRADE_RESULT] / active_brokers(settings)),
+            if settings.adds_to_broker {
+                "only add, so that under schemes that add at the commit Trade-Results do not conflict on it"
+            } else {
+                "read what they add to, so that Trade-Results conflict on it under every scheme"
+            }
+        ));
     }
-    sentence + "."
+    if shares[MARKET_FEED] > 0.0 {
+        parts.push(format!(
+            "TRADE_REQUEST, in which about {} orders wait in the long run: Trade-Orders insert into ranges that \
+             Market-Feeds and Broker-Volumes scan",
+            thousands(loaded.pending())
+        ));
+    }
+    parts.join("; ") + "."
 }
 
 pub(super) fn homes(settings: &Settings, shares: &[f64; TYPES]) -> String {
@@ -155,18 +155,26 @@ pub(super) fn analytic(settings: &Settings, loaded: &Loaded, shares: &[f64; TYPE
 pub(super) fn active(settings: &Settings) -> String {
     format!(
         "Active: only the first {} customers send requests, with the brokers and accounts of theirs; securities and \
-             companies are drawn from all.",
+         companies are drawn from all.",
         thousands(f64::from(settings.active)),
     )
 }
 
-pub(super) fn few_days(loaded: &Loaded) -> String {
-    format!(
-        "Few days: an account has {:.0} trades in the mean before the run, so that Trade-Lookups and Trade-Updates \
-             by account find fewer than the {ASKED:.0} that they ask for; with `tpce.days={DAYS_OF_LOOKUPS}` or more \
-             they read more.",
-        loaded.trades / loaded.accounts,
-    )
+/// Says that lookups are short, if they are. Periods of lookups begin in the first half of the initial trades, if there
+/// are few.
+pub(super) fn short_lookups(settings: &Settings, loaded: &Loaded) -> Option<String> {
+    let of_account = loaded.trades / loaded.accounts;
+    if of_account >= 2.0 * ASKED {
+        return None;
+    }
+    let days = (2.0 * ASKED * f64::from(settings.days) / of_account).ceil();
+    let setting =
+        if days <= 300.0 { format!("`tpce.days={days:.0}`") } else { "more trades a day".to_owned() };
+    Some(format!(
+        "Few days: an account has {of_account:.0} trades in the mean before the run, so that Trade-Lookups and \
+         Trade-Updates by account may find fewer than the {ASKED:.0} that they ask for; with {setting} most find as \
+         many.",
+    ))
 }
 
 /// Formats a number without decimals, with commas between thousands.

@@ -190,8 +190,8 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// Its settings; all names begin with `NAME.`.
     const SETTINGS: &'static [Setting];
     /// Whether the stored procedures are compiled once for all schemes, over an
-    /// [`ErasedAttempt`](crate::ErasedAttempt), and not once for each. A statement then costs a few nanoseconds more: for
-    /// workloads of much code, whose statements do much.
+    /// [`ErasedAttempt`](crate::ErasedAttempt), and not once for each. A statement then costs a few nanoseconds more:
+    /// for workloads of much code, whose statements do much.
     const COMPILED_ONCE: bool = false;
     /// The request that a client sends: a plain value that can be executed again.
     type Input: Clone + Send + Sync + 'static;
@@ -224,8 +224,8 @@ pub trait Workload: Sized + Send + Sync + 'static {
     fn load(&self, share: Share, loader: &mut impl Loader);
 
     /// Generates a client's request number `sequence`, counted from 0; `rng` is derived from (seed, client, sequence),
-    /// so that requests can be generated ahead and in any order. A request may follow from what the workload has heard of
-    /// in [`committed`](Self::committed), if the workload says so; each request is generated once.
+    /// so that requests can be generated ahead and in any order. A request may follow from what the workload has heard
+    /// of in [`committed`](Self::committed), if the workload says so; each request is generated once.
     fn generate(&self, client: ClientId, sequence: u64, rng: &mut Rng) -> Self::Input;
 
     /// The input's type, an index into [`Self::TYPES`].

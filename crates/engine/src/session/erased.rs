@@ -22,8 +22,8 @@ pub(crate) type Shown = (TableId, u16, Which);
 /// The secondary keys of a row before and after a change, if they differ.
 pub(crate) type Moved = Option<[SecondaryKeys; 2]>;
 
-/// Sees a row: its key, its words, and whether it may be shown under a key that it does not have. Returns `None` for a row
-/// that it does not count as shown.
+/// Sees a row: its key, its words, and whether it may be shown under a key that it does not have. Returns `None` for a
+/// row that it does not count as shown.
 pub(crate) type SeeAny<'s> = &'s mut dyn FnMut(AnyKey, &[u64], bool) -> Option<ControlFlow<()>>;
 
 /// The operations of an attempt over words, with keys of any width. Object-safe.
@@ -190,8 +190,8 @@ fn walk<K: IndexedKey, S: Scheme, O: Observer, L: Sink>(
     })
 }
 
-/// An attempt in progress, without the type of its scheme: a [`Transaction`] for stored procedures that are compiled once
-/// for all schemes ([`Workload::COMPILED_ONCE`](crate::Workload::COMPILED_ONCE)).
+/// An attempt in progress, without the type of its scheme: a [`Transaction`] for stored procedures that are compiled
+/// once for all schemes ([`Workload::COMPILED_ONCE`](crate::Workload::COMPILED_ONCE)).
 pub struct ErasedAttempt<'t> {
     txn: &'t mut dyn WordTxn,
     is_partitioned: bool,

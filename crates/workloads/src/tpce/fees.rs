@@ -28,7 +28,7 @@ const DISCOUNTS: [u32; QUANTITIES.len()] = [0, 40, 90, 150];
 /// A rate of 1 is 100,000 in rows.
 const RATE_UNIT: u64 = 100_000;
 
-/// A row of `COMMISSION_RATE`.
+/// A row of COMMISSION_RATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Band {
     pub(super) tier: u8,
@@ -66,7 +66,7 @@ pub(super) fn commission_rate(tier: u8, kind: TradeType, exchange: u8, quantity:
     BASE_RATES[place_of_tier(tier)] + of_kind + 5 * u32::from(exchange % EXCHANGES) - DISCOUNTS[band]
 }
 
-/// Returns the rows of `COMMISSION_RATE`.
+/// Returns the rows of COMMISSION_RATE.
 pub(super) fn bands() -> impl Iterator<Item = Band> {
     let orders = (1..=TIERS)
         .flat_map(|tier| TradeType::ALL.into_iter().map(move |(kind, ..)| (tier, kind)))

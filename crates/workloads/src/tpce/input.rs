@@ -1,5 +1,5 @@
-//! Inputs: the requests of customers and of the market, drawn according to TPC-E 6.4. An input is a plain value and can be
-//! executed again.
+//! Inputs: the requests of customers and of the market, drawn according to TPC-E 6.4. An input is a plain value and can
+//! be executed again.
 //!
 //! Customers' requests are the same for every scheme and any number of workers. The market's requests follow from the
 //! orders that were committed before: see `market`.
@@ -15,9 +15,9 @@ use super::settings::{ANALYTIC, MARKET_FEED, Settings, TRADE_ORDER, is_skipped};
 use super::time::{MARKET_DAYS, PRICE_MAX, PRICE_MIN, calendar, market_date};
 
 /// The trades that Trade-Lookup and Trade-Update ask for.
-pub const TRADES_ASKED: usize = 20;
+pub(super) const TRADES_ASKED: usize = 20;
 /// The maximum number of brokers of a Broker-Volume.
-pub const BROKERS_ASKED: usize = 40;
+pub(super) const BROKERS_ASKED: usize = 40;
 /// The companies among which a Market-Watch by industry looks.
 const COMPANIES_WATCHED: u32 = 5_000;
 
@@ -161,6 +161,7 @@ pub enum TradeLookup {
 
 /// The input of a Trade-Order (TPC-E 3.3.7).
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "the specification's input has these five")]
 pub struct TradeOrder {
     /// The client whose desk answers the order.
     pub desk: u32,

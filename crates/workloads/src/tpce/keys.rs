@@ -8,10 +8,10 @@ use core::ops::RangeInclusive;
 
 use engine::{Home, Key, Text};
 
-use super::rows::{Status, TradeType};
+use super::rows::{NEWS_OF_COMPANY, Status, TradeType};
 use super::scale::{
-    BROKERS, COMPANIES, SECURITIES, account_of_slot, account_slot, customer_of_id, granule_of_account,
-    granule_of_trade, number_of_trade, trade_id,
+    BROKERS, COMPANIES, CUSTOMERS, SECURITIES, account_of_slot, account_slot, customer_of_id,
+    granule_of_account, granule_of_trade, number_of_trade, trade_id,
 };
 
 /// The bits of the number of a security, a company, a broker or a customer.
@@ -24,6 +24,8 @@ const TIME_BITS: u32 = 44;
 const TRADE_BITS: u32 = 48;
 /// The bits of the number of a trade in its granule, and more.
 const TRADE_NUMBER_BITS: u32 = 40;
+/// The bits of a lot within its position.
+const LOT_MASK: u128 = (1 << (TIME_BITS + TRADE_NUMBER_BITS)) - 1;
 /// The home of what belongs to no granule.
 pub(super) const SHARED_HOME: u64 = 0;
 
@@ -106,7 +108,7 @@ const SHARED: Home = Home::At(SHARED_HOME);
 
 key!(
     /// The key (`C_ID`): CUSTOMER.
-    CustomerKey(u64; id: u64) = id, |key: Self| Home::At(home_of_granule(customer_of_id(key.0) / super::scale::CUSTOMERS))
+    CustomerKey(u64; id: u64) = id, |key: Self| at_customer(key.0)
 );
 key!(
     /// The key (`CA_ID`): CUSTOMER_ACCOUNT. Also gives the home of a row of the analytic history, which has no key.
@@ -157,8 +159,8 @@ range!(
     SummaryKey::of_accounts(first: u64, last: u64) = Self::new(first, 0), Self::new(last, (1 << NUMBER_BITS) - 1)
 );
 key!(
-    /// The key (`H_CA_ID`, `H_S_SYMB`, `H_DTS`, `H_T_ID`): HOLDING in the order in which lots are closed. The trade alone
-    /// identifies a lot, but is never asked for.
+    /// The key (`H_CA_ID`, `H_S_SYMB`, `H_DTS`, `H_T_ID`): HOLDING in the order in which lots are closed. The trade
+    /// alone identifies a lot, but is never asked for.
     HoldingKey(u128; account: u64, security: u32, time: u64, trade: u64) =
         ((account_slot(account) as u128) << NUMBER_BITS | security as u128) << (TIME_BITS + TRADE_NUMBER_BITS)
             | (time as u128 & ((1 << TIME_BITS) - 1)) << TRADE_NUMBER_BITS
@@ -168,8 +170,7 @@ key!(
 range!(
     /// All lots of a position.
     HoldingKey::of_position(account: u64, security: u32) =
-        Self(Self::new(account, security, 0, 0).0 >> (TIME_BITS + TRADE_NUMBER_BITS) << (TIME_BITS + TRADE_NUMBER_BITS)),
-        Self(Self::new(account, security, 0, 0).0 | ((1 << (TIME_BITS + TRADE_NUMBER_BITS)) - 1))
+        Self(Self::new(account, security, 0, 0).0 & !LOT_MASK), Self(Self::new(account, security, 0, 0).0 | LOT_MASK)
 );
 range!(
     /// All lots of accounts.
@@ -363,13 +364,9 @@ key!(
     /// The secondary key (`IN_SC_ID`, `IN_ID`): industries by sector.
     SectorIndustryKey(u64; sector: u8, industry: u8) = (sector as u64) << 8 | industry as u64, |_| EVERYWHERE
 );
-range!(
-    /// All industries of a sector.
-    SectorIndustryKey::of_sector(sector: u8) = Self::new(sector, 0), Self::new(sector, u8::MAX)
-);
 key!(
     /// The number of `NI_ID`: NEWS_ITEM. The items of a company have neighbouring numbers.
-    NewsKey(u64; item: u32) = item as u64, |key: Self| Home::At(home_of_company(key.0 as u32 / super::rows::NEWS_OF_COMPANY))
+    NewsKey(u64; item: u32) = item as u64, |key: Self| Home::At(home_of_company(key.0 as u32 / NEWS_OF_COMPANY))
 );
 key!(
     /// The key (`NX_CO_ID`, `NX_NI_ID`): NEWS_XREF, the company first.
@@ -411,6 +408,10 @@ key!(
     /// The key (`ZC_CODE`), with codes numbered from 0: ZIP_CODE.
     ZipKey(u64; code: u32) = code as u64, |_| EVERYWHERE
 );
+
+fn at_customer(id: u64) -> Home {
+    Home::At(home_of_granule(customer_of_id(id) / CUSTOMERS))
+}
 
 fn at_account(account: u64) -> Home {
     Home::At(home_of_granule(granule_of_account(account)))
@@ -547,11 +548,6 @@ impl LimitKey {
 }
 
 impl BrokerRequestKey {
-    /// Returns the security.
-    pub(super) fn security(self) -> u32 {
-        field(self.0, TRADE_BITS, NUMBER_BITS) as u32
-    }
-
     /// Returns `TR_T_ID`.
     pub(super) fn trade(self) -> u64 {
         field(self.0, 0, TRADE_BITS)
@@ -653,8 +649,8 @@ impl Key for PermissionKey {
     }
 }
 
-/// A secondary key by name: the name, and the number of the row. It is for tables whose rows are found by name or by tax
-/// identifier, and `NameKey` itself says nothing of their homes: the index of all names has one home.
+/// A secondary key by name: the name, and the number of the row. It is for tables whose rows are found by name or by
+/// tax identifier, and `NameKey` itself says nothing of their homes: the index of all names has one home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NameKey {
     pub(super) name: Text<40>,
@@ -724,8 +720,7 @@ mod tests {
         assert_eq!((by_account.account(), by_account.trade()), (account, trade));
         assert_eq!(SecurityTradeKey::new(security, time, trade).trade(), trade);
         assert_eq!(LimitKey::new(security, TradeType::LimitBuy, u32::MAX, trade).trade(), trade);
-        let request = BrokerRequestKey::new(security, 77, trade);
-        assert_eq!((request.security(), request.trade()), (77, trade));
+        assert_eq!(BrokerRequestKey::new(security, 77, trade).trade(), trade);
         let history = TradeHistoryKey::new(trade, Status::Canceled);
         assert_eq!((history.trade(), history.status()), (trade, Status::Canceled));
         let permission = PermissionKey { account, tax_id: Text::new(b"12345678901234567890") };
@@ -762,10 +757,10 @@ mod tests {
 
     #[test]
     fn the_ends_of_a_range_have_the_homes_of_what_is_in_it() {
-        let (account, trade) = (account_id(401, 2), trade_id(2, 5));
         fn homes<K: Key>(range: &RangeInclusive<K>) -> [Home; 2] {
             [range.start().home(), range.end().home()]
         }
+        let (account, trade) = (account_id(401, 2), trade_id(2, 5));
         let homes = [
             homes(&AccountTradeKey::of_account(account, 0, u64::MAX)),
             homes(&SecurityTradeKey::of_security(300, 0, u64::MAX)),
@@ -789,11 +784,12 @@ mod tests {
         assert_eq!(homes, [[Home::At(2); 2]; 18]);
     }
 
+    fn holds<K: Key>(range: &RangeInclusive<K>, key: K) -> bool {
+        (range.start().ordered()..=range.end().ordered()).contains(&key.ordered())
+    }
+
     #[test]
     fn ranges_have_what_they_name() {
-        fn holds<K: Key>(range: &RangeInclusive<K>, key: K) -> bool {
-            (range.start().ordered()..=range.end().ordered()).contains(&key.ordered())
-        }
         let (account, trade) = (account_id(7, 0), trade_id(0, 9));
         let position = HoldingKey::of_position(account, 5);
         assert!(holds(&position, HoldingKey::new(account, 5, 1 << 43, trade)));

@@ -2,11 +2,11 @@
 //! emulator).
 //!
 //! The market has a *desk* for each client, which answers the orders that the client sent, so that clients share
-//! nothing. Its time is trading time (see `time`), and goes on by the same step with each order that the client sends: a
-//! run has the delays and the prices of the specification, however fast it is and on whatever machine.
+//! nothing. Its time is trading time (see `time`), and goes on by the same step with each order that the client sends:
+//! a run has the delays and the prices of the specification, however fast it is and on whatever machine.
 //!
-//! An order without a limit is answered after a second in the mean. An order with a limit is *triggered* first: when the
-//! price crosses the limit, the desk puts it on the ticker, and a Market-Feed with its price finds the order in
+//! An order without a limit is answered after a second in the mean. An order with a limit is *triggered* first: when
+//! the price crosses the limit, the desk puts it on the ticker, and a Market-Feed with its price finds the order in
 //! TRADE_REQUEST and submits it. The desk of the client that sent this Market-Feed then answers the order.
 
 use std::cmp::Reverse;
@@ -54,6 +54,7 @@ pub struct Quote {
 
 /// A request of the market.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "it lives for a moment, and only becomes an input")]
 pub(super) enum MarketRequest {
     /// Trade-Result: an order was executed at a price.
     Result { order: MarketOrder, price: u32 },

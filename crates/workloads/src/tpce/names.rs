@@ -152,12 +152,13 @@ mod tests {
 
     use super::*;
 
+    fn distinct<T: Ord>(names: impl Iterator<Item = T>) -> usize {
+        names.collect::<BTreeSet<_>>().len()
+    }
+
     #[test]
     fn names_by_which_rows_are_found_are_distinct() {
         let scale = Scale { seed: 1, customers: 10_000 };
-        fn distinct<T: Ord>(names: impl Iterator<Item = T>) -> usize {
-            names.collect::<BTreeSet<_>>().len()
-        }
         assert_eq!(distinct((0..5_000).map(company)), 5_000);
         assert_eq!(distinct((0..5_000).map(broker)), 5_000);
         assert_eq!(distinct((0..10_000).map(symbol)), 10_000);

@@ -34,8 +34,8 @@ impl Closing {
     }
 }
 
-/// Closes lots by a trade of a signed quantity, negative for a sale, at a price. Tells `change` each lot that is touched,
-/// and its quantity afterwards, 0 if it is closed as a whole. Lots of the trade's own sign are left alone.
+/// Closes lots by a trade of a signed quantity, negative for a sale, at a price. Tells `change` each lot that is
+/// touched, and its quantity afterwards, 0 if it is closed as a whole. Lots of the trade's own sign are left alone.
 ///
 /// # Errors
 /// Those of `change`.

@@ -1,8 +1,8 @@
 //! Rows: the 33 tables of TPC-E 2.2 as column groups of fixed layout.
 //!
 //! Columns that are written apart from the others of their table form a column group, which is copied, locked and
-//! validated by itself. Rows do not repeat key columns, unless a key has them as a number only. Money is in cents, rates
-//! are in 1/100,000, calendar times in milliseconds since 1970, dates in days since 1970, and 0 stands for null.
+//! validated by itself. Rows do not repeat key columns, unless a key has them as a number only. Money is in cents,
+//! rates are in 1/100,000, calendar times in milliseconds since 1970, dates in days since 1970, and 0 stands for null.
 //!
 //! Two tables of the specification are two tables each here, EXCHANGE and TAXRATE: of each, Data-Maintenance writes one
 //! column of text, and all others are read by every Trade-Order or Security-Detail and written by nobody, so that
@@ -325,6 +325,7 @@ row!(
 
 row!(
     /// TRADE, the columns that say what is traded and how far it is.
+    #[allow(clippy::struct_field_names, reason = "the specification's name is `T_TRADE_PRICE`")]
     Trade of TradeKey, indexes (ByAccount, BySecurity) {
         /// `T_DTS`: of the last change of the status.
         time: u64,
@@ -610,7 +611,10 @@ row!(
 );
 
 macro_rules! index {
-    ($(#[$doc:meta])* $name:ident of $row:ty, $secondary:ty: |$key:ident, $columns:ident| $make:expr, |$from:ident| $primary:expr) => {
+    (
+        $(#[$doc:meta])* $name:ident of $row:ty, $secondary:ty: |$key:ident, $columns:ident| $make:expr,
+        |$from:ident| $primary:expr
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub(super) struct $name;

@@ -95,6 +95,7 @@ impl Scale {
 
     /// Returns the securities of an account: its basket, without repetition, in no order. Trade-Orders are for one of
     /// them, so that an account has few positions.
+    #[allow(clippy::match_same_arms, reason = "the bounds are in the order of tiers and numbers of accounts")]
     pub(super) fn basket(self, account: u64) -> Basket {
         let customer = customer_of_account(account);
         let (tier, accounts) = (tier(customer), accounts(customer));
@@ -274,16 +275,6 @@ pub(super) fn broker_of_account(account: u64) -> u32 {
     granule_of_account(account) * BROKERS + mixed as u32
 }
 
-/// Returns `B_ID` of a broker.
-pub(super) fn broker_id(broker: u32) -> u64 {
-    OFFSET + u64::from(broker) + 1
-}
-
-/// Returns `CO_ID` of a company.
-pub(super) fn company_id(company: u32) -> u64 {
-    OFFSET + u64::from(company) + 1
-}
-
 /// Returns `T_ID` of a trade, numbered from 0 within its granule: the granule of its account.
 pub(super) fn trade_id(granule: u32, number: u64) -> u64 {
     TRADE_OFFSET + (u64::from(granule) << TRADE_BITS | number & ((1 << TRADE_BITS) - 1))
@@ -303,12 +294,6 @@ pub(super) fn number_of_trade(trade: u64) -> u64 {
 pub(super) fn company_of_security(security: u32) -> u32 {
     let (granule, place) = (security / SECURITIES, security % SECURITIES);
     granule * COMPANIES + place % COMPANIES
-}
-
-/// Returns the securities of a company, in the order of their issues.
-pub(super) fn securities_of_company(company: u32) -> impl Iterator<Item = u32> {
-    let (granule, place) = (company / COMPANIES, company % COMPANIES);
-    (place..SECURITIES).step_by(COMPANIES as usize).map(move |place| granule * SECURITIES + place)
 }
 
 #[cfg(test)]
@@ -390,6 +375,12 @@ mod tests {
         }
         let mean = securities as f64 / f64::from(baskets);
         assert!((9.5..10.5).contains(&mean), "{mean}");
+    }
+
+    /// Returns the securities of a company, in the order of their issues.
+    fn securities_of_company(company: u32) -> impl Iterator<Item = u32> {
+        let (granule, place) = (company / COMPANIES, company % COMPANIES);
+        (place..SECURITIES).step_by(COMPANIES as usize).map(move |place| granule * SECURITIES + place)
     }
 
     #[test]

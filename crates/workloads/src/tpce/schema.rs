@@ -1,16 +1,16 @@
 //! The schema: the tables, their kinds of lookup, their column groups and their secondary indexes.
 //!
-//! Tables that are read by single keys are hashed. Ordered are those of which a transaction reads the rows of an account,
-//! a customer, a trade, a security or a company.
+//! Tables that are read by single keys are hashed. Ordered are those of which a transaction reads the rows of an
+//! account, a customer, a trade, a security or a company.
 
 use engine::{Index, Lookup, Schema, Table};
 
 use super::rows::{
     Account, AccountBalance, Address, AssetsHistory, Broker, BrokerTotals, ByAccount, ByBrokerName, ByChange,
     ByCompany, ByCompanyName, ByCustomer, ByIndustry, ByLimit, ByListOwner, ByRequestBroker, BySector,
-    BySectorName, BySecurity, ByTaxId, COUNTRY_RATES, CashTransaction, Charge, CommissionRate, Company,
-    CompanyNews, CompanyRating, Competitor, Customer, CustomerEmail, CustomerTaxrate, DailyMarket, EXCHANGES,
-    Exchange, ExchangeDescription, Financial, Holding, HoldingHistory, INDUSTRIES, Industry, LastTrade,
+    BySectorName, BySecurity, ByTaxId, CashTransaction, Charge, CommissionRate, Company, CompanyNews,
+    CompanyRating, Competitor, Customer, CustomerEmail, CustomerTaxrate, DailyMarket, EXCHANGES, Exchange,
+    ExchangeDescription, Financial, Holding, HoldingHistory, INDUSTRIES, Industry, LastTrade,
     NEWS_OF_COMPANY, News, NewsBody, Permission, SECTORS, Sector, Security, SecurityExchangeDate, Settlement,
     StatusType, Summary, TAXRATES, Taxrate, TaxrateName, Trade, TradeExecutor, TradeHistory, TradeRequest,
     TradeTypeRow, WatchItem, WatchList, ZIP_CODES, ZipCode,
@@ -89,6 +89,7 @@ pub(super) struct Tables {
 
 impl Tables {
     /// Declares the tables, sized for the loaded rows.
+    #[allow(clippy::too_many_lines, reason = "a table after the other")]
     pub(super) fn declare(settings: &Settings, schema: &mut Schema) -> Self {
         let customers = settings.scale.customers as usize;
         let accounts = customers * ACCOUNTS;
@@ -96,8 +97,8 @@ impl Tables {
         let securities = settings.scale.securities() as usize;
         let brokers = settings.scale.brokers() as usize;
         let loaded = settings.initial_trades() as usize;
-        // A hash index that grows disturbs the running transactions, so room is reserved in advance. The room is limited
-        // in proportion to the loaded rows, which keeps small databases small.
+        // A hash index that grows disturbs the running transactions, so room is reserved in advance. The room is
+        // limited in proportion to the loaded rows, which keeps small databases small.
         let trades = loaded + TRADES_ADDED.min(4 * loaded);
 
         let permission = schema.table("account_permission", Lookup::Ordered, accounts * 3 / 2).group();
@@ -165,7 +166,6 @@ impl Tables {
         let addresses = usize::from(EXCHANGES) + companies + customers;
         let address = schema.table("address", Lookup::Point, addresses).group();
         let status_type = schema.table("status_type", Lookup::Point, 5).group();
-        debug_assert!(COUNTRY_RATES < TAXRATES, "rates of countries come first");
         let taxrate = schema.table("taxrate", Lookup::Point, usize::from(TAXRATES)).group();
         let taxrate_name = schema.table("taxrate_name", Lookup::Point, usize::from(TAXRATES)).group();
         let zip_code = schema.table("zip_code", Lookup::Point, ZIP_CODES as usize).group();

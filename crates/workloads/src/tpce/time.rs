@@ -1,7 +1,7 @@
 //! Trading time, dates, and the price of a security at each moment (TPC-E 2.6.4, 6.5).
 //!
-//! *Trading time* is in milliseconds from the first of the initial trades on, without nights and weekends. A run goes on
-//! where the initial trades end. Trading time advances with the orders that are sent, and not with the clock: see
+//! *Trading time* is in milliseconds from the first of the initial trades on, without nights and weekends. A run goes
+//! on where the initial trades end. Trading time advances with the orders that are sent, and not with the clock: see
 //! `market`. Columns have calendar time, in milliseconds since 1970.
 
 use super::rows::TradeType;

@@ -25,14 +25,14 @@ pub(super) struct OpenLot {
 }
 
 impl OpenLot {
-    /// Returns what `HOLDING_HISTORY` says of it: the account, the security, the trade that opened it, and the
+    /// Returns what HOLDING_HISTORY says of it: the account, the security, the trade that opened it, and the
     /// quantity.
     fn quantity(&self) -> (u64, u32, u64, i32) {
         (self.account, self.security, self.lot, self.quantity)
     }
 }
 
-/// A row of `HOLDING_HISTORY`.
+/// A row of HOLDING_HISTORY.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     trade: u64,
@@ -41,7 +41,7 @@ struct Change {
 }
 
 impl<V: Quiesced> Check<'_, V> {
-    /// Checks the part of plus 7 that is about `HOLDING_HISTORY`, and adds up the changes of each trade. Returns the
+    /// Checks the part of plus 7 that is about HOLDING_HISTORY, and adds up the changes of each trade. Returns the
     /// lots that are open, in the order of accounts, securities and trades.
     pub(super) fn lots(&self, granule: &mut Granule) -> Result<Vec<OpenLot>, Violation> {
         let first = HoldingHistoryKey::new(trade_id(granule.number, 0), 0);

@@ -8,7 +8,7 @@
 //! | 3 | `HS_QTY` is the sum of `H_QTY` over the lots of the position |
 //! | plus 4 | no position is 0; a lot is of a position, and has its sign |
 //! | plus 5 | a trade is of an account, and had the states that lead to its present one |
-//! | plus 6 | `TRADE_REQUEST` has the pending trades, each as TRADE and its account say |
+//! | plus 6 | TRADE_REQUEST has the pending trades, each as TRADE and its account say |
 //! | plus 7 | the changes of a lot form a chain from the trade that opened it to `H_QTY`, or to 0 if it is closed |
 //! | plus 8 | `CA_BAL` is what it was after loading, and the settlements of cash trades since |
 //! | plus 9 | `SE_AMT` is `CT_AMT` |
@@ -23,7 +23,7 @@
 //! | plus 18 | a customer has two tax rates, one of a country, and a list of 50 to 150 securities |
 //!
 //! A trade that is completed, and no other one, has a price and a row of SETTLEMENT, and if it is for cash, one of
-//! `CASH_TRANSACTION`: this is a part of plus 5.
+//! CASH_TRANSACTION: this is a part of plus 5.
 //!
 //! `SE_CASH_TYPE`, `CT_NAME` and `T_EXEC_NAME` are not compared with anything, because Trade-Update changes them back
 //! and forth. The time of an order may be after the time at which it was triggered or answered, because the desks of

@@ -35,7 +35,7 @@ const BUSY: f64 = 0.46;
 pub(super) const CHANGES_OF_TRADE: f64 = 1.34;
 /// The entries of a Market-Feed.
 const ENTRIES: f64 = super::super::market::FEED_ENTRIES as f64;
-/// The rows of a trade in TRADE, SETTLEMENT, `CASH_TRANSACTION` and `TRADE_HISTORY`.
+/// The rows of a trade in TRADE, SETTLEMENT, CASH_TRANSACTION and TRADE_HISTORY.
 const ROWS_OF_TRADE: f64 = 1.0 + 1.0 + CASH + 2.0 + LIMITS;
 
 /// The numbers of rows after loading on which those of other tables depend.
@@ -43,11 +43,11 @@ pub(super) struct Loaded<'s> {
     pub(super) settings: &'s Settings,
     pub(super) accounts: f64,
     pub(super) trades: f64,
-    /// The rows of `HOLDING_SUMMARY`.
+    /// The rows of HOLDING_SUMMARY.
     pub(super) positions: f64,
     /// The rows of HOLDING.
     pub(super) lots: f64,
-    /// The rows of `HOLDING_HISTORY`.
+    /// The rows of HOLDING_HISTORY.
     pub(super) changes: f64,
 }
 

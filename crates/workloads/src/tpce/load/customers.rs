@@ -1,5 +1,5 @@
-//! Customers, what is theirs, and who may trade for them: CUSTOMER, `CUSTOMER_TAXRATE`, `WATCH_LIST`, `WATCH_ITEM`,
-//! `CUSTOMER_ACCOUNT` and `ACCOUNT_PERMISSION`.
+//! Customers, what is theirs, and who may trade for them: CUSTOMER, CUSTOMER_TAXRATE, WATCH_LIST, WATCH_ITEM,
+//! CUSTOMER_ACCOUNT and ACCOUNT_PERMISSION.
 
 use engine::{Loader, Share, Text};
 use stdx::{Permutation, Rng};

@@ -1,5 +1,5 @@
-//! The tables with a fixed number of rows, and addresses: CHARGE, `COMMISSION_RATE`, EXCHANGE, INDUSTRY, SECTOR,
-//! `STATUS_TYPE`, TAXRATE, `TRADE_TYPE`, `ZIP_CODE` and ADDRESS.
+//! The tables with a fixed number of rows, and addresses: CHARGE, COMMISSION_RATE, EXCHANGE, INDUSTRY, SECTOR,
+//! STATUS_TYPE, TAXRATE, TRADE_TYPE, ZIP_CODE and ADDRESS.
 
 use engine::{Loader, Share};
 

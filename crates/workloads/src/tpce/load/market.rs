@@ -1,5 +1,5 @@
-//! Companies and securities: COMPANY, `COMPANY_COMPETITOR`, FINANCIAL, `NEWS_ITEM`, `NEWS_XREF`, SECURITY, `LAST_TRADE`
-//! and `DAILY_MARKET`. Companies are spread evenly over industries, because Market-Watch visits all companies of an
+//! Companies and securities: COMPANY, COMPANY_COMPETITOR, FINANCIAL, NEWS_ITEM, NEWS_XREF, SECURITY, LAST_TRADE
+//! and DAILY_MARKET. Companies are spread evenly over industries, because Market-Watch visits all companies of an
 //! industry, and Broker-Volume those of a sector.
 
 use engine::{Loader, Share, Text};

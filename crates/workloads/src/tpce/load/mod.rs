@@ -7,7 +7,7 @@
 //! random.
 //!
 //! A table is divided among loaders by its own keys, and trades by brokers: the trades of one broker's accounts change
-//! nothing of another's. `TRADE_REQUEST` and the log of the analytic transaction are empty.
+//! nothing of another's. TRADE_REQUEST and the log of the analytic transaction are empty.
 
 mod customers;
 mod dimensions;

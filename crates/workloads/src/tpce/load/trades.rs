@@ -1,5 +1,5 @@
-//! Brokers, the trades of their accounts, and the positions that follow: BROKER, TRADE, `TRADE_HISTORY`, SETTLEMENT,
-//! `CASH_TRANSACTION`, `HOLDING_HISTORY`, HOLDING and `HOLDING_SUMMARY`.
+//! Brokers, the trades of their accounts, and the positions that follow: BROKER, TRADE, TRADE_HISTORY, SETTLEMENT,
+//! CASH_TRANSACTION, HOLDING_HISTORY, HOLDING and HOLDING_SUMMARY.
 //!
 //! Trades change positions in the order in which they are completed, exactly as Trade-Result does it. The trades of a
 //! broker's accounts are loaded together, because the broker has their sums. Only the open lots are in memory.

@@ -1,9 +1,9 @@
 //! The analytic transaction of ERMIA's hybrid TPC-E (Kim et al., SIGMOD 2016): the value of a group of accounts.
 //!
-//! It reads a range of `CUSTOMER_ACCOUNT`, the positions of each account in `HOLDING_SUMMARY`, and the price of each
-//! position in `LAST_TRADE`. A group of a fifth of the accounts reads each price many times over. So it conflicts with
+//! It reads a range of CUSTOMER_ACCOUNT, the positions of each account in HOLDING_SUMMARY, and the price of each
+//! position in LAST_TRADE. A group of a fifth of the accounts reads each price many times over. So it conflicts with
 //! each Trade-Result for one of its accounts, and with nearly each Market-Feed, for as long as it runs. Of
-//! `CUSTOMER_ACCOUNT` it needs the keys alone, and reads the columns that nobody writes: balances are no part of the
+//! CUSTOMER_ACCOUNT it needs the keys alone, and reads the columns that nobody writes: balances are no part of the
 //! result.
 //!
 //! In the end it inserts a row into a log, so that it is no read-only transaction. The log is a heap: ERMIA numbers its

@@ -1,4 +1,4 @@
-//! The value of accounts: their positions in `HOLDING_SUMMARY` at the prices of `LAST_TRADE`.
+//! The value of accounts: their positions in HOLDING_SUMMARY at the prices of LAST_TRADE.
 
 use core::ops::ControlFlow;
 

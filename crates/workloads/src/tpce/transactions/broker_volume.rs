@@ -1,7 +1,7 @@
 //! Broker-Volume (TPC-E 3.3.1): what the pending orders of some brokers in a sector would cost.
 //!
-//! It reads `SECTOR` and `BROKER` by name, `TRADE_REQUEST` by broker, and `SECURITY`, `COMPANY` and `INDUSTRY`. Of all
-//! but `TRADE_REQUEST`, it reads columns that nobody writes. Of `TRADE_REQUEST` it reads ranges into which Trade-Orders
+//! It reads `SECTOR` and `BROKER` by name, TRADE_REQUEST by broker, and `SECURITY`, `COMPANY` and `INDUSTRY`. Of all
+//! but TRADE_REQUEST, it reads columns that nobody writes. Of TRADE_REQUEST it reads ranges into which Trade-Orders
 //! insert and from which Market-Feeds delete, so that phantoms are what it conflicts with.
 //!
 //! The plan goes from the brokers to their requests, and from each request to the sector of its security. An order with

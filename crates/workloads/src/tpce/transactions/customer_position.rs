@@ -1,8 +1,8 @@
 //! Customer-Position (TPC-E 3.3.2): the balances and the value of a customer's accounts and, if wanted, the history of
 //! the latest trades of one of them.
 //!
-//! It reads `CUSTOMER`, by key or by tax identifier, `CUSTOMER_ACCOUNT` by customer, `HOLDING_SUMMARY` and
-//! `LAST_TRADE`; for the history `TRADE` by account, `TRADE_HISTORY` and `STATUS_TYPE`. Market-Feeds write the prices,
+//! It reads `CUSTOMER`, by key or by tax identifier, CUSTOMER_ACCOUNT by customer, HOLDING_SUMMARY and
+//! LAST_TRADE; for the history `TRADE` by account, TRADE_HISTORY and STATUS_TYPE. Market-Feeds write the prices,
 //! which is its most frequent conflict. Trade-Results write balances and positions, and Trade-Orders and Trade-Results
 //! the end of the account's trades, but these belong to one customer.
 

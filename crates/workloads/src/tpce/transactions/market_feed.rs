@@ -1,9 +1,9 @@
 //! Market-Feed (TPC-E 3.3.3): prices from the market, which trigger orders with limits.
 //!
-//! It writes `LAST_TRADE` of twenty securities, scans `TRADE_REQUEST` for the orders that their prices trigger, and
-//! submits these: it writes TRADE, deletes from `TRADE_REQUEST` and inserts into `TRADE_HISTORY`.
+//! It writes LAST_TRADE of twenty securities, scans TRADE_REQUEST for the orders that their prices trigger, and
+//! submits these: it writes TRADE, deletes from TRADE_REQUEST and inserts into TRADE_HISTORY.
 //!
-//! `LAST_TRADE` is hot: nearly all types read it, and a Market-Feed that is one transaction holds what it has written
+//! LAST_TRADE is hot: nearly all types read it, and a Market-Feed that is one transaction holds what it has written
 //! until its last entry is done. Its entries come in the order of the ticker, and not in that of securities, so that
 //! two Market-Feeds may wait for each other.
 

@@ -1,7 +1,7 @@
 //! Market-Watch (TPC-E 3.3.4): how the value of some companies on the market has changed since a day.
 //!
-//! It reads a list of securities, from `WATCH_LIST` and `WATCH_ITEM`, from `HOLDING_SUMMARY`, or from `INDUSTRY`,
-//! `COMPANY` and `SECURITY`, and for each of them `LAST_TRADE`, `SECURITY` and `DAILY_MARKET`: some hundred point reads
+//! It reads a list of securities, from WATCH_LIST and WATCH_ITEM, from HOLDING_SUMMARY, or from `INDUSTRY`,
+//! `COMPANY` and `SECURITY`, and for each of them LAST_TRADE, `SECURITY` and DAILY_MARKET: some hundred point reads
 //! without any order, which are requested ahead. The prices are what it conflicts about: a Market-Feed writes twenty of
 //! them, and a watch list has a hundred. Other tables are hardly ever written.
 

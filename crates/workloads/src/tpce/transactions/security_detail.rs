@@ -1,7 +1,7 @@
 //! Security-Detail (TPC-E 3.3.5): all about a security, its company and its exchange.
 //!
-//! It reads `SECURITY`, `COMPANY`, `EXCHANGE`, both rows of `ADDRESS` and `ZIP_CODE`, `COMPANY_COMPETITOR`, `INDUSTRY`,
-//! `FINANCIAL`, `DAILY_MARKET`, `LAST_TRADE`, `NEWS_XREF` and `NEWS_ITEM`. Only Data-Maintenance, which is rare, and
+//! It reads `SECURITY`, `COMPANY`, `EXCHANGE`, both rows of `ADDRESS` and ZIP_CODE, COMPANY_COMPETITOR, `INDUSTRY`,
+//! `FINANCIAL`, DAILY_MARKET, LAST_TRADE, NEWS_XREF and NEWS_ITEM. Only Data-Maintenance, which is rare, and
 //! Market-Feed write any of it, so that the last price is the one hot row.
 
 use core::ops::ControlFlow;
@@ -91,7 +91,7 @@ fn read_exchange<T: Transaction>(tables: &Tables, exchange: u8, txn: &mut T) -> 
     read_address(tables, address, txn)
 }
 
-/// Reads `ADDRESS` and its `ZIP_CODE`.
+/// Reads `ADDRESS` and its ZIP_CODE.
 fn read_address<T: Transaction>(tables: &Tables, address: u32, txn: &mut T) -> Result<(), Abort> {
     let zip_code = found(txn.read(tables.address, AddressKey::new(address), |row| {
         show(*row);

@@ -26,7 +26,7 @@ pub(super) fn zeroed<R: FromZeros>() -> R {
     R::new_zeroed()
 }
 
-/// The database: at first the rows of `TRADE_TYPE` and `STATUS_TYPE`, and nothing else.
+/// The database: at first the rows of TRADE_TYPE and STATUS_TYPE, and nothing else.
 pub(super) struct House {
     pub(super) tpce: Tpce,
     pub(super) mock: Mock,

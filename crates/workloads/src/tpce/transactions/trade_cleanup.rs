@@ -1,8 +1,8 @@
 //! Trade-Cleanup (TPC-E 3.3.12): ends all orders that are under way, pending or submitted. The specification runs it
 //! once, before a run; here it may also be a part of a mix.
 //!
-//! It reads all of `TRADE_REQUEST` by broker, and all trades of a run by security. It writes TRADE, deletes from
-//! `TRADE_REQUEST` and inserts into `TRADE_HISTORY`. Its scans cover what every order of all clients inserts, so that
+//! It reads all of TRADE_REQUEST by broker, and all trades of a run by security. It writes TRADE, deletes from
+//! TRADE_REQUEST and inserts into TRADE_HISTORY. Its scans cover what every order of all clients inserts, so that
 //! it conflicts with all Trade-Orders, Trade-Results and Market-Feeds that run beside it.
 
 use core::ops::ControlFlow;

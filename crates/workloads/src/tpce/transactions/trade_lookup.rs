@@ -1,8 +1,8 @@
 //! Trade-Lookup (TPC-E 3.3.6): trades of the past, by their identifiers, of an account or of a security, or the lots
 //! that a trade has touched.
 //!
-//! It reads `TRADE`, `SETTLEMENT`, `CASH_TRANSACTION` and `TRADE_HISTORY` (see `trades`), in frame 1 `TRADE_TYPE`, and
-//! in frame 4 `HOLDING_HISTORY`. Frames 1 to 3 ask for trades that are older than the run, which only Trade-Updates
+//! It reads `TRADE`, `SETTLEMENT`, CASH_TRANSACTION and TRADE_HISTORY (see `trades`), in frame 1 TRADE_TYPE, and
+//! in frame 4 HOLDING_HISTORY. Frames 1 to 3 ask for trades that are older than the run, which only Trade-Updates
 //! write. Frame 4 has a period without an end, and Trade-Results insert changes of the lots that it reads.
 
 use core::ops::ControlFlow;

@@ -1,7 +1,7 @@
 //! Trade-Status (TPC-E 3.3.9): the latest trades of an account, whatever their status. The most frequent type.
 //!
-//! It reads `TRADE` by account, against the order of time, `STATUS_TYPE`, `TRADE_TYPE`, `SECURITY` and `EXCHANGE` for
-//! each trade, and `CUSTOMER_ACCOUNT`, `CUSTOMER` and `BROKER`. Its conflicts are at the end of the account's trades:
+//! It reads `TRADE` by account, against the order of time, STATUS_TYPE, TRADE_TYPE, `SECURITY` and `EXCHANGE` for
+//! each trade, and CUSTOMER_ACCOUNT, `CUSTOMER` and `BROKER`. Its conflicts are at the end of the account's trades:
 //! Trade-Orders insert there, and Trade-Results and Market-Feeds move what is there, since the order of time is that of
 //! the last change of the status. All else is written by nobody.
 

@@ -2,7 +2,7 @@
 //! them.
 //!
 //! Frame 1 writes TRADE of some trades, the name of the one who gave the order; frame 2 SETTLEMENT of trades of an
-//! account; frame 3 `CASH_TRANSACTION` of trades of a security. Each correction turns a text into another, and the same
+//! account; frame 3 CASH_TRANSACTION of trades of a security. Each correction turns a text into another, and the same
 //! correction turns it back, so that texts do not grow. All found rows are changed, up to twenty.
 //!
 //! Nothing is hot: trades are drawn from a long history, with a skew.

@@ -1,7 +1,7 @@
 //! Trades of the past, as Trade-Lookup and Trade-Update read them (TPC-E 3.3.6, 3.3.10): by their identifiers, or the
 //! first ones of an account or of a security in a period.
 //!
-//! It reads `TRADE`, `SETTLEMENT`, `CASH_TRANSACTION` and `TRADE_HISTORY`. Trades are found through the indexes of
+//! It reads `TRADE`, `SETTLEMENT`, CASH_TRANSACTION and TRADE_HISTORY. Trades are found through the indexes of
 //! `TRADE` by account and by security, whose ends are hot: orders are inserted there, and their entries move when their
 //! status changes. The periods that customers ask for end before the run begins, so that all trades in them are
 //! completed. A trade that is not has no settlement yet, which is no error.
@@ -15,7 +15,7 @@ use super::super::keys::{AccountTradeKey, SecurityTradeKey, TradeHistoryKey, Tra
 use super::super::rows::{CashTransaction, Settlement, Trade, TradeType, TradeTypeRow};
 use super::super::schema::Tables;
 
-/// The rows of `TRADE_HISTORY` that are read of a trade.
+/// The rows of TRADE_HISTORY that are read of a trade.
 const HISTORY_MAX: usize = 3;
 
 /// The latest calendar time that keys have room for.
@@ -30,9 +30,9 @@ pub(super) struct TradeSeen {
     pub(super) executor: engine::Text<49>,
     /// `SETTLEMENT`, if the trade is completed.
     pub(super) settlement: Option<Settlement>,
-    /// `CASH_TRANSACTION`, if the trade is completed and not on margin.
+    /// CASH_TRANSACTION, if the trade is completed and not on margin.
     pub(super) cash: Option<CashTransaction>,
-    /// `TRADE_HISTORY`: the times at which the trade got its states, in the order of time, and 0 where it has no more.
+    /// TRADE_HISTORY: the times at which the trade got its states, in the order of time, and 0 where it has no more.
     pub(super) history: [u64; HISTORY_MAX],
 }
 
@@ -60,7 +60,7 @@ pub(super) fn read_trade<T: Transaction>(
     Ok(Some(TradeSeen { trade: row, executor, settlement, cash, history }))
 }
 
-/// Reads `TRADE_TYPE` of a trade.
+/// Reads TRADE_TYPE of a trade.
 pub(super) fn read_type<T: Transaction>(
     tables: &Tables,
     trade: &Trade,

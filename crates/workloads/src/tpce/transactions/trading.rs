@@ -1,7 +1,7 @@
 //! Steps that Trade-Order and Trade-Result have in common: Trade-Order estimates what Trade-Result does (TPC-E 3.3.7
 //! and 3.3.8).
 //!
-//! They read HOLDING, `CUSTOMER_TAXRATE`, TAXRATE and `COMMISSION_RATE`. Only HOLDING is written during a run, apart
+//! They read HOLDING, CUSTOMER_TAXRATE, TAXRATE and COMMISSION_RATE. Only HOLDING is written during a run, apart
 //! from rare changes by Data-Maintenance, and each account has its own lots.
 
 use core::ops::ControlFlow;

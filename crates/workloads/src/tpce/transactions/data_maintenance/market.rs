@@ -1,5 +1,5 @@
-//! Data-Maintenance of the tables of the market of which it changes several rows: `DAILY_MARKET`, EXCHANGE, FINANCIAL
-//! and `NEWS_ITEM`.
+//! Data-Maintenance of the tables of the market of which it changes several rows: DAILY_MARKET, EXCHANGE, FINANCIAL
+//! and NEWS_ITEM.
 
 use core::ops::ControlFlow;
 
@@ -21,7 +21,7 @@ const STAMP: &[u8] = b" Changed at ";
 const DESCRIPTION_BYTES: usize = 150;
 
 impl Tpce {
-    /// Changes the volumes of a security on one day of all months (`DAILY_MARKET`).
+    /// Changes the volumes of a security on one day of all months (DAILY_MARKET).
     pub(super) fn change_volumes<T: Transaction>(
         &self,
         security: u32,
@@ -90,7 +90,7 @@ impl Tpce {
         Ok(quarters.len() as u32)
     }
 
-    /// Lets the news of a company appear a day later (`NEWS_ITEM`).
+    /// Lets the news of a company appear a day later (NEWS_ITEM).
     pub(super) fn delay_news<T: Transaction>(
         &self,
         company: u32,

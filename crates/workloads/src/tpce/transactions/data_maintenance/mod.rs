@@ -1,7 +1,7 @@
 //! Data-Maintenance (TPC-E 3.3.11): changes data that hardly ever change, one of twelve tables at a time.
 //!
-//! It writes `ACCOUNT_PERMISSION`, ADDRESS, COMPANY, CUSTOMER, `CUSTOMER_TAXRATE`, `DAILY_MARKET`, EXCHANGE, FINANCIAL,
-//! `NEWS_ITEM`, SECURITY, TAXRATE or `WATCH_ITEM`, and reads nothing beside the rows that it changes and what leads to
+//! It writes ACCOUNT_PERMISSION, ADDRESS, COMPANY, CUSTOMER, CUSTOMER_TAXRATE, DAILY_MARKET, EXCHANGE, FINANCIAL,
+//! NEWS_ITEM, SECURITY, TAXRATE or WATCH_ITEM, and reads nothing beside the rows that it changes and what leads to
 //! them. It is rare, and shows whether a scheme copes with writes to data that it may take for constant. Columns that
 //! it writes are groups of their own where others read the rest of the row.
 //!
@@ -81,7 +81,7 @@ impl Tpce {
     }
 
     /// Gives the one who has the most rights to an account all rights, or takes some away if he has them already
-    /// (`ACCOUNT_PERMISSION`).
+    /// (ACCOUNT_PERMISSION).
     fn change_rights<T: Transaction>(&self, account: u64, txn: &mut T) -> Result<u32, Abort> {
         let table = self.tables.permission;
         let mut greatest: Option<(Text<4>, PermissionKey)> = None;
@@ -95,7 +95,7 @@ impl Tpce {
         change_row(table, key, |row| set_other(&mut row.acl, b"1111", b"0011"), txn)
     }
 
-    /// Gives a customer the next tax rate of the same country, and after the last one the first (`CUSTOMER_TAXRATE`).
+    /// Gives a customer the next tax rate of the same country, and after the last one the first (CUSTOMER_TAXRATE).
     /// The rate is a part of the key.
     fn change_country_rate<T: Transaction>(&self, customer: u32, txn: &mut T) -> Result<u32, Abort> {
         let (table, customer) = (self.tables.customer_taxrate, customer_id(customer));
@@ -115,7 +115,7 @@ impl Tpce {
     }
 
     /// Lets a customer watch another security instead of the one in the middle of the list: the next one that is not in
-    /// it (`WATCH_ITEM`).
+    /// it (WATCH_ITEM).
     fn change_watched<T: Transaction>(
         &self,
         customer: u32,

@@ -1,11 +1,11 @@
 //! Trade-Order (TPC-E 3.3.7): a customer, or somebody with the customer's permission, orders to buy or to sell.
 //!
-//! It reads `CUSTOMER_ACCOUNT`, CUSTOMER, BROKER and `ACCOUNT_PERMISSION`, SECURITY, COMPANY and `LAST_TRADE`, the
-//! position of the account in `HOLDING_SUMMARY` and HOLDING, and the rates of taxes, commissions and charges. It
-//! inserts into TRADE and `TRADE_HISTORY`, and an order with a limit also into `TRADE_REQUEST`.
+//! It reads CUSTOMER_ACCOUNT, CUSTOMER, BROKER and ACCOUNT_PERMISSION, SECURITY, COMPANY and LAST_TRADE, the
+//! position of the account in HOLDING_SUMMARY and HOLDING, and the rates of taxes, commissions and charges. It
+//! inserts into TRADE and TRADE_HISTORY, and an order with a limit also into TRADE_REQUEST.
 //!
-//! `LAST_TRADE` is hot: Market-Feed writes it, and an order reads it. An order with a limit meets the scans of
-//! `TRADE_REQUEST` by Market-Feed and Broker-Volume. Nothing else is contended, because an order changes no row that
+//! LAST_TRADE is hot: Market-Feed writes it, and an order reads it. An order with a limit meets the scans of
+//! TRADE_REQUEST by Market-Feed and Broker-Volume. Nothing else is contended, because an order changes no row that
 //! there was before.
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Trade-Result (TPC-E 3.3.8): the market has executed an order, and all accounts are settled.
 //!
-//! It reads `TRADE_TYPE`, `CUSTOMER_ACCOUNT`, CUSTOMER, SECURITY and the rates of taxes and commissions. It changes the
-//! position of the account in HOLDING, `HOLDING_HISTORY` and `HOLDING_SUMMARY`, completes the TRADE with a row of
-//! `TRADE_HISTORY`, inserts into SETTLEMENT and `CASH_TRANSACTION`, and adds to the balance of the account and to the
+//! It reads TRADE_TYPE, CUSTOMER_ACCOUNT, CUSTOMER, SECURITY and the rates of taxes and commissions. It changes the
+//! position of the account in HOLDING, HOLDING_HISTORY and HOLDING_SUMMARY, completes the TRADE with a row of
+//! TRADE_HISTORY, inserts into SETTLEMENT and CASH_TRANSACTION, and adds to the balance of the account and to the
 //! totals of the BROKER.
 //!
 //! The broker is hot: there are two in each granule, and each trade adds to one. It is written last, so that it is held

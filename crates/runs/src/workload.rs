@@ -36,8 +36,8 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
     },
     WorkloadInfo {
         name: Tpce::NAME,
-        idea: "a brokerage house and the market: twelve transactions over 33 tables, by the TPC-E specification 1.14 with \
-               data of our own, and ERMIA's analytic transaction",
+        idea: "a brokerage house and the market: twelve transactions over 33 tables, by the TPC-E specification 1.14 \
+               with data of our own, and ERMIA's analytic transaction",
         types: Tpce::TYPES,
         settings: Tpce::SETTINGS,
         scale: "tpce.customers",

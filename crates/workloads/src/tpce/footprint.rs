@@ -14,7 +14,8 @@
 use engine::{Homes, InputFootprint};
 
 use super::input::{
-    CustomerPosition, DataMaintenance, Input, MarketWatch, TradeLookup, TradeOrder, TradeUpdate, Watched,
+    CustomerPosition, DataMaintenance, Input, MarketWatch, TradeLookup, TradeOrder, TradeUpdate,
+    WatchedSecurities,
 };
 use super::keys::{
     AccountKey, AddressKey, CompanyKey, CustomerKey, ExchangeDescriptionKey, NewsKey, SHARED_HOME,
@@ -32,7 +33,7 @@ pub(super) fn homes(settings: &Settings, input: &Input) -> Homes {
     let mut reach = Reach { settings, homes: Homes::new() };
     match input {
         Input::CustomerPosition(input) => reach.customer_position(input),
-        Input::MarketWatch(MarketWatch { watched: Watched::Account(account), .. })
+        Input::MarketWatch(MarketWatch { watched: WatchedSecurities::Account(account), .. })
         // Beside the trades it shows the names of their securities.
         | Input::TradeStatus(super::TradeStatus { account }) => {
             reach.account(*account);

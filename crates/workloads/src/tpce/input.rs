@@ -91,14 +91,14 @@ pub struct MarketFeed {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MarketWatch {
     /// The securities.
-    pub watched: Watched,
+    pub watched: WatchedSecurities,
     /// The day to compare with, in days since 1970.
     pub date: u32,
 }
 
 /// The securities of a Market-Watch.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Watched {
+pub enum WatchedSecurities {
     /// Those of the watch list of a customer, numbered from 0.
     ListOf(u32),
     /// Those that an account has.
@@ -470,14 +470,14 @@ impl Settings {
 
     fn market_watch(&self, rng: &mut Rng) -> MarketWatch {
         let watched = match rng.below(100) {
-            0..60 => Watched::ListOf(self.customer(rng)),
-            60..95 => Watched::Account(self.account(rng)),
+            0..60 => WatchedSecurities::ListOf(self.customer(rng)),
+            60..95 => WatchedSecurities::Account(self.account(rng)),
             _ => {
                 let companies = self.scale.companies();
                 let count = companies.min(COMPANIES_WATCHED);
                 let first = rng.below(u64::from(companies - count) + 1) as u32;
                 let industry = rng.below(u64::from(INDUSTRIES)) as u8;
-                Watched::Industry { industry, first, last: first + count - 1 }
+                WatchedSecurities::Industry { industry, first, last: first + count - 1 }
             }
         };
         // A week with a skew, and mostly its Friday.

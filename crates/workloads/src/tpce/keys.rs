@@ -8,7 +8,7 @@ use core::ops::RangeInclusive;
 
 use engine::{Home, Key, Text};
 
-use super::rows::{NEWS_OF_COMPANY, Status, TradeType};
+use super::rows::{NEWS_OF_COMPANY, StatusId, TradeType};
 use super::scale::{
     BROKERS, COMPANIES, CUSTOMERS, SECURITIES, account_of_slot, account_slot, customer_of_id,
     granule_of_account, granule_of_trade, number_of_trade, trade_id,
@@ -235,7 +235,7 @@ range!(
 );
 key!(
     /// The key (`TH_T_ID`, `TH_ST_ID`): TRADE_HISTORY. The states of a trade are in the order in which it has them.
-    TradeHistoryKey(u64; trade: u64, status: Status) = trade << 3 | status as u64,
+    TradeHistoryKey(u64; trade: u64, status: StatusId) = trade << 3 | status as u64,
     |key: Self| at_trade(key.0 >> 3)
 );
 range!(
@@ -390,7 +390,7 @@ key!(
 );
 key!(
     /// The key (`ST_ID`): STATUS_TYPE.
-    StatusKey(u64; status: Status) = status as u64, |_| EVERYWHERE
+    StatusKey(u64; status: StatusId) = status as u64, |_| EVERYWHERE
 );
 key!(
     /// The key (`TT_ID`): TRADE_TYPE.
@@ -535,8 +535,8 @@ impl TradeHistoryKey {
     }
 
     /// Returns `TH_ST_ID`.
-    pub(super) fn status(self) -> Status {
-        Status::of(self.0 as u8 & 7)
+    pub(super) fn status(self) -> StatusId {
+        StatusId::of(self.0 as u8 & 7)
     }
 }
 
@@ -721,8 +721,8 @@ mod tests {
         assert_eq!(SecurityTradeKey::new(security, time, trade).trade(), trade);
         assert_eq!(LimitKey::new(security, TradeType::LimitBuy, u32::MAX, trade).trade(), trade);
         assert_eq!(BrokerRequestKey::new(security, 77, trade).trade(), trade);
-        let history = TradeHistoryKey::new(trade, Status::Canceled);
-        assert_eq!((history.trade(), history.status()), (trade, Status::Canceled));
+        let history = TradeHistoryKey::new(trade, StatusId::Canceled);
+        assert_eq!((history.trade(), history.status()), (trade, StatusId::Canceled));
         let permission = PermissionKey { account, tax_id: Text::new(b"12345678901234567890") };
         assert_eq!(PermissionKey::from_ordered(permission.ordered()), permission);
         let name = NameKey { name: Text::new(&[b'x'; 40]), number: u64::MAX };
@@ -743,7 +743,7 @@ mod tests {
             HoldingHistoryKey::new(trade, trade).home(),
             TradeKey::new(trade).home(),
             AccountTradeKey::new(account, 1, trade).home(),
-            TradeHistoryKey::new(trade, Status::Completed).home(),
+            TradeHistoryKey::new(trade, StatusId::Completed).home(),
             BrokerKey::new(5).home(),
             BrokerRequestKey::new(5, 1, trade).home(),
             SecurityKey::new(300).home(),

@@ -33,10 +33,11 @@ use sync::{Latched, Padded};
 
 pub use input::{
     Analytic, BrokerVolume, CustomerPosition, DataMaintenance, Input, MarketFeed, MarketWatch,
-    SecurityDetail, TradeCleanup, TradeLookup, TradeOrder, TradeResult, TradeStatus, TradeUpdate, Watched,
+    SecurityDetail, TradeCleanup, TradeLookup, TradeOrder, TradeResult, TradeStatus, TradeUpdate,
+    WatchedSecurities,
 };
 pub use market::{MarketOrder, Quote};
-pub use rows::{Status, TradeType};
+pub use rows::{StatusId, TradeType};
 
 use market::Desk;
 use positions::Lot;

@@ -41,7 +41,7 @@ pub(super) const ZIP_CODES: u32 = 14_741;
 /// A status of STATUS_TYPE. The states of a trade are in the order in which it has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Status {
+pub enum StatusId {
     /// `PNDG`: a limit order waits for its price.
     Pending,
     /// `SBMT`: the order was sent to the market.
@@ -54,7 +54,7 @@ pub enum Status {
     Active,
 }
 
-impl Status {
+impl StatusId {
     /// All states, with `ST_ID` and `ST_NAME`.
     pub(super) const ALL: [(Self, &'static str, &'static str); 5] = [
         (Self::Pending, "PNDG", "Pending"),

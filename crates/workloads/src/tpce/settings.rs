@@ -120,7 +120,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         range: Range::Choice(&["on", "off"]),
         unit: "",
         doc: "Whether Trade-Result adds to its broker's counters when it commits, without reading them: the sums are \
-              the same, and nobody sees them; `off` reads and writes them, as schemes that cannot do otherwise do anyway.",
+              the same, and nobody sees them; `off` reads and writes them, as schemes that cannot do otherwise do \
+              anyway.",
         stresses: "Trade-Results against each other: reading the counters makes them conflict on the broker",
     },
 ];

@@ -185,8 +185,8 @@ settings! {
             range: Range::Real(0.0, 16.0),
             stresses: "the tail of latencies, and victims",
         },
-        /// How valuable a commit of each type of transaction is, in the order in which the workload lists its types; the
-        /// last number is also that of all further types. The score of a transaction is divided by its value, so that a
+        /// How valuable a commit of each type of transaction is, in the order in which the workload lists its types;
+        /// the last number is also that of all further types. The score of a transaction is divided by its value, so that a
         /// valuable one is rarely the victim; the method `exact` does not look at values.
         values: TypeValues {
             default: "1",

@@ -6,7 +6,7 @@ use engine::{Quiesced, Violation};
 
 use super::super::keys::{AccountKey, AccountTradeKey, BrokerKey, TradeHistoryKey, TradeKey};
 use super::super::load::initial_balance;
-use super::super::rows::{Status, Trade, TradeRequest, TradeType};
+use super::super::rows::{StatusId, Trade, TradeRequest, TradeType};
 use super::super::scale::{
     BROKERS, CUSTOMERS, account_id, account_ids, account_slot, number_of_trade, trade_id,
 };
@@ -15,7 +15,7 @@ use super::{Check, ensure, while_ok};
 /// The identifiers of accounts of a granule, used or not.
 const ACCOUNT_SLOTS: usize = CUSTOMERS as usize * 10;
 
-/// What belongs together: a granule, read into memory.
+/// A granule, read into memory.
 pub(super) struct Granule {
     pub(super) number: u32,
     /// The accounts by their place in the granule.
@@ -45,7 +45,7 @@ pub(super) struct Traded {
 }
 
 impl Traded {
-    pub(super) fn is(&self, status: Status) -> bool {
+    pub(super) fn is(&self, status: StatusId) -> bool {
         self.row.status == status as u8
     }
 
@@ -57,17 +57,17 @@ impl Traded {
 
     /// The states that lead to the present one, or `None` if there is no such state.
     fn states_due(&self) -> Option<u8> {
-        let bit = |status: Status| 1_u8 << status as u8;
-        let (pending, submitted) = (bit(Status::Pending), bit(Status::Submitted));
+        let bit = |status: StatusId| 1_u8 << status as u8;
+        let (pending, submitted) = (bit(StatusId::Pending), bit(StatusId::Submitted));
         let kind = TradeType::of(self.row.kind);
         let before = if kind.is_market() { 0 } else { pending };
-        let is_known = self.row.kind == kind as u8 && self.row.status == Status::of(self.row.status) as u8;
-        match Status::of(self.row.status) {
+        let is_known = self.row.kind == kind as u8 && self.row.status == StatusId::of(self.row.status) as u8;
+        match StatusId::of(self.row.status) {
             _ if !is_known => None,
-            Status::Pending if !kind.is_market() => Some(pending),
-            Status::Submitted => Some(before | submitted),
-            status @ (Status::Completed | Status::Canceled) => Some(before | submitted | bit(status)),
-            Status::Pending | Status::Active => None,
+            StatusId::Pending if !kind.is_market() => Some(pending),
+            StatusId::Submitted => Some(before | submitted),
+            status @ (StatusId::Completed | StatusId::Canceled) => Some(before | submitted | bit(status)),
+            StatusId::Pending | StatusId::Active => None,
         }
     }
 }
@@ -96,7 +96,7 @@ impl<V: Quiesced> Check<'_, V> {
         let open = self.lots(&mut granule)?;
         self.positions(number, &open)?;
         for traded in &granule.trades {
-            let due = if traded.is(Status::Completed) { traded.signed_quantity() } else { 0 };
+            let due = if traded.is(StatusId::Completed) { traded.signed_quantity() } else { 0 };
             ensure("TPC-E plus 11", traded.changed == due, || {
                 format!("trade {} changed lots by {}, {due} is due", traded.id, traded.changed)
             })?;
@@ -171,7 +171,7 @@ impl<V: Quiesced> Check<'_, V> {
             let found = format!("trade {} is of account {}", traded.id, row.account);
             return Err(Violation { condition: "TPC-E plus 5", found });
         };
-        let is_done = traded.is(Status::Completed);
+        let is_done = traded.is(StatusId::Completed);
         let has = [
             row.trade_price != 0,
             self.read(tables.settlement, key).is_some(),
@@ -189,7 +189,7 @@ impl<V: Quiesced> Check<'_, V> {
             kind: row.kind,
             pad: [0; 7],
         };
-        ensure("TPC-E plus 6", request == traded.is(Status::Pending).then_some(due), || {
+        ensure("TPC-E plus 6", request == traded.is(StatusId::Pending).then_some(due), || {
             format!("trade {}: {row:?}, but {request:?}", traded.id)
         })
     }
@@ -201,7 +201,7 @@ impl<V: Quiesced> Check<'_, V> {
         let mut received = vec![0_i64; ACCOUNT_SLOTS];
         let customers = granule.number * CUSTOMERS..(granule.number + 1) * CUSTOMERS;
         let first = account_slot(account_id(customers.start, 0));
-        for traded in granule.trades.iter().filter(|traded| traded.is(Status::Completed)) {
+        for traded in granule.trades.iter().filter(|traded| traded.is(StatusId::Completed)) {
             let key = TradeKey::new(traded.id);
             let amount = self.row("TPC-E plus 5", tables.settlement, key)?.amount;
             let due = granule.account(traded.row.account).map(|owner| amount_due(&traded.row, owner));
@@ -234,7 +234,7 @@ impl<V: Quiesced> Check<'_, V> {
     fn brokers(&self, granule: &Granule) -> Result<(), Violation> {
         let first = granule.number * BROKERS;
         let mut sums = [(0_i64, 0_i64); BROKERS as usize];
-        for traded in granule.trades.iter().filter(|traded| traded.is(Status::Completed)) {
+        for traded in granule.trades.iter().filter(|traded| traded.is(StatusId::Completed)) {
             if let Some(owner) = granule.account(traded.row.account) {
                 let (trades, commission) = &mut sums[(owner.broker - first) as usize];
                 *trades += 1;

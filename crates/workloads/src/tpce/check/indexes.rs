@@ -8,7 +8,7 @@ use super::super::keys::{
     AccountTradeKey, BrokerRequestKey, CustomerAccountKey, CustomerWatchListKey, HoldingHistoryByTradeKey,
     IssueKey, LimitKey, SecurityTradeKey, TradeKey,
 };
-use super::super::rows::{Status, Trade, TradeType};
+use super::super::rows::{StatusId, Trade, TradeType};
 use super::super::scale::{
     BROKERS, COMPANIES, CUSTOMERS, SECURITIES, account_id, customer_id, granule_of_account, granule_of_trade,
     trade_id,
@@ -130,13 +130,13 @@ impl<V: Quiesced> Check<'_, V> {
                         ensure(condition, is_right, || format!("{key:?} is in {table} against its trade"));
                 }
             };
-        let is_done = |row: &Trade| row.status == Status::Completed as u8;
+        let is_done = |row: &Trade| row.status == StatusId::Completed as u8;
         self.view.rows(tables.settlement, share, |key, _| expect("TPC-E plus 5", key, is_done, "SETTLEMENT"));
-        let is_cash = |row: &Trade| row.status == Status::Completed as u8 && row.is_cash != 0;
+        let is_cash = |row: &Trade| row.status == StatusId::Completed as u8 && row.is_cash != 0;
         self.view.rows(tables.cash_transaction, share, |key, _| {
             expect("TPC-E plus 5", key, is_cash, "CASH_TRANSACTION");
         });
-        let is_pending = |row: &Trade| row.status == Status::Pending as u8;
+        let is_pending = |row: &Trade| row.status == StatusId::Pending as u8;
         self.view.rows(tables.trade_request, share, |key, _| {
             expect("TPC-E plus 6", key, is_pending, "TRADE_REQUEST");
         });

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use engine::{Key, Quiesced, Violation};
 
 use super::super::keys::{HoldingHistoryKey, HoldingKey, SummaryKey};
-use super::super::rows::Status;
+use super::super::rows::StatusId;
 use super::super::scale::{CUSTOMERS, account_id, trade_id};
 use super::granule::Granule;
 use super::{Check, ensure, while_ok};
@@ -155,7 +155,7 @@ fn chain(
         };
         let traded = &mut granule.trades[place];
         let is_of_position = (traded.row.account, traded.row.security) == (opened.account, opened.security);
-        ensure(condition, is_of_position && traded.is(Status::Completed), || {
+        ensure(condition, is_of_position && traded.is(StatusId::Completed), || {
             format!("lot {lot} of {opened:?} was changed by {:?}", traded.row)
         })?;
         traded.changed += i64::from(change.after) - i64::from(change.before);

@@ -45,7 +45,7 @@ use core::ops::ControlFlow;
 
 use engine::{Quiesced, Row, Share, Table, Violation};
 
-use super::rows::Status;
+use super::rows::StatusId;
 use super::{Ledger, Tpce};
 
 /// The inputs of all conditions.
@@ -124,16 +124,16 @@ impl<V: Quiesced> Check<'_, V> {
         ensure("TPC-E plus 12", all == initial + market + limit, || {
             format!("{all} trades; {initial} were loaded, {market} and {limit} orders committed")
         })?;
-        let is = |status: Status, due: u64| {
+        let is = |status: StatusId, due: u64| {
             let there = by_status[status as usize];
             ensure("TPC-E plus 13", there == due, || {
                 format!("{there} trades are {status:?}, {due} follow from what committed: {ledgers:?}")
             })
         };
-        is(Status::Completed, initial.wrapping_add(results))?;
-        is(Status::Pending, limit.wrapping_sub(triggered).wrapping_sub(canceled[0]))?;
-        is(Status::Submitted, (market + triggered).wrapping_sub(results).wrapping_sub(canceled[1]))?;
-        is(Status::Canceled, canceled[0] + canceled[1])?;
+        is(StatusId::Completed, initial.wrapping_add(results))?;
+        is(StatusId::Pending, limit.wrapping_sub(triggered).wrapping_sub(canceled[0]))?;
+        is(StatusId::Submitted, (market + triggered).wrapping_sub(results).wrapping_sub(canceled[1]))?;
+        is(StatusId::Canceled, canceled[0] + canceled[1])?;
 
         let (mut logged, analytics) = (0, sum(|ledger| ledger.analytics));
         self.view.heap(tables.assets_history, Share::WHOLE, |_| logged += 1);

@@ -18,7 +18,7 @@ use super::super::names;
 use super::super::rows::{
     Account, AccountBalance, AssetsHistory, Broker, BrokerTotals, CashTransaction, Company, CompanyRating,
     Customer, CustomerEmail, CustomerTaxrate, Holding, HoldingHistory, LastTrade, Security,
-    SecurityExchangeDate, Settlement, Status, Summary, Trade, TradeExecutor, TradeHistory, TradeRequest,
+    SecurityExchangeDate, Settlement, StatusId, Summary, Trade, TradeExecutor, TradeHistory, TradeRequest,
     TradeType, WatchItem, WatchList,
 };
 use super::super::scale::{
@@ -110,15 +110,15 @@ impl House {
         house.ledger.market_orders += 2;
         house.ledger.results += 2;
         let limit = |number| (number, TRADER, TRADED, 100, (TradeType::LimitBuy, true));
-        house.order(limit(RUN + 2), Status::Pending);
-        house.order(limit(RUN + 3), Status::Submitted);
-        house.order(limit(RUN + 4), Status::Canceled);
+        house.order(limit(RUN + 2), StatusId::Pending);
+        house.order(limit(RUN + 3), StatusId::Submitted);
+        house.order(limit(RUN + 4), StatusId::Canceled);
         house.ledger.limit_orders += 3;
         house.ledger.triggered += 1;
         house.ledger.canceled_pending += 1;
         let market = |number| (number, TRADER, TRADED, 100, (TradeType::MarketSell, true));
-        house.order(market(RUN + 5), Status::Submitted);
-        house.order(market(RUN + 6), Status::Canceled);
+        house.order(market(RUN + 5), StatusId::Submitted);
+        house.order(market(RUN + 6), StatusId::Canceled);
         house.ledger.market_orders += 2;
         house.ledger.canceled_submitted += 1;
         house.load(house.tpce.tables.assets_history, AccountKey::new(account(0)), &zeroed::<AssetsHistory>());
@@ -189,10 +189,10 @@ impl House {
     fn order(
         &mut self,
         (number, customer, security, quantity, (kind, is_cash)): (u64, u32, u32, u32, (TradeType, bool)),
-        status: Status,
+        status: StatusId,
     ) -> Trade {
         let (tables, key, account) = (self.tpce.tables, TradeKey::new(trade(number)), account(customer));
-        let is_done = status == Status::Completed;
+        let is_done = status == StatusId::Completed;
         let row = Trade {
             time: time(number) + status as u64,
             account,
@@ -212,17 +212,17 @@ impl House {
         let rows = (&row, &zeroed::<TradeExecutor>());
         assert_eq!(self.mock.attempt(|txn| txn.insert(groups, key, rows)), Ok(true));
         let states = match (kind.is_market(), status) {
-            (false, Status::Pending) => vec![Status::Pending],
-            (false, Status::Submitted) => vec![Status::Pending, status],
-            (false, _) => vec![Status::Pending, Status::Submitted, status],
-            (true, Status::Submitted) => vec![status],
-            (true, _) => vec![Status::Submitted, status],
+            (false, StatusId::Pending) => vec![StatusId::Pending],
+            (false, StatusId::Submitted) => vec![StatusId::Pending, status],
+            (false, _) => vec![StatusId::Pending, StatusId::Submitted, status],
+            (true, StatusId::Submitted) => vec![status],
+            (true, _) => vec![StatusId::Submitted, status],
         };
         for state in states {
             let row = TradeHistory { time: time(number) + state as u64 };
             self.load(tables.trade_history, TradeHistoryKey::new(trade(number), state), &row);
         }
-        if status == Status::Pending {
+        if status == StatusId::Pending {
             let row = TradeRequest {
                 security,
                 quantity,
@@ -247,7 +247,7 @@ impl House {
         (kind, is_cash): (TradeType, bool),
         changes: &[(u64, i32, i32)],
     ) {
-        let row = self.order((number, customer, security, quantity, (kind, is_cash)), Status::Completed);
+        let row = self.order((number, customer, security, quantity, (kind, is_cash)), StatusId::Completed);
         let (tables, key) = (self.tpce.tables, TradeKey::new(trade(number)));
         let value = i64::from(quantity * PRICE) * if kind.is_sell() { 1 } else { -1 };
         let withheld = if tax_status(row.account) == 1 { TAX } else { 0 };
@@ -278,7 +278,7 @@ impl House {
         let tables = self.tpce.tables;
         for ((account, security), lots) in core::mem::take(&mut self.lots) {
             for &(lot, quantity) in &lots {
-                let at = time(lot) + Status::Completed as u64;
+                let at = time(lot) + StatusId::Completed as u64;
                 let key = HoldingKey::new(account, security, at, trade(lot));
                 self.load(tables.holding, key, &Holding { price: PRICE, quantity });
             }
@@ -344,7 +344,7 @@ fn assert_found(condition: &str, damages: &[Damage]) {
 }
 
 fn holding(number: u64) -> HoldingKey {
-    HoldingKey::new(account(TRADER), TWICE_BOUGHT, time(number) + Status::Completed as u64, trade(number))
+    HoldingKey::new(account(TRADER), TWICE_BOUGHT, time(number) + StatusId::Completed as u64, trade(number))
 }
 
 /// A position with two lots.
@@ -418,15 +418,15 @@ fn a_trade_whose_states_and_papers_contradict_each_other_is_found() {
             |house| house.load(house.tpce.tables.cash_transaction, TradeKey::new(trade(RUN + 1)), &zeroed()),
             |house| house.load(house.tpce.tables.settlement, TradeKey::new(trade(RUN + 99)), &zeroed()),
             |house| {
-                let key = TradeHistoryKey::new(trade(4), Status::Pending);
+                let key = TradeHistoryKey::new(trade(4), StatusId::Pending);
                 house.delete(house.tpce.tables.trade_history, key);
             },
             |house| {
-                let key = TradeHistoryKey::new(trade(7), Status::Pending);
+                let key = TradeHistoryKey::new(trade(7), StatusId::Pending);
                 house.load(house.tpce.tables.trade_history, key, &zeroed());
             },
             |house| {
-                let key = TradeHistoryKey::new(trade(RUN + 99), Status::Pending);
+                let key = TradeHistoryKey::new(trade(RUN + 99), StatusId::Pending);
                 house.load(house.tpce.tables.trade_history, key, &zeroed());
             },
             |house| house.change_trade(7, |row| row.trade_price = 0),
@@ -552,12 +552,12 @@ fn an_index_entry_that_is_lost_or_leads_elsewhere_is_found() {
     for leads_to in [None, Some(8), Some(RUN + 99)] {
         let damages: [&dyn Fn(&mut House); 5] = [
             &|house| {
-                let entry = AccountTradeKey::new(account(12), time(7) + Status::Completed as u64, trade(7));
+                let entry = AccountTradeKey::new(account(12), time(7) + StatusId::Completed as u64, trade(7));
                 let leads_to = leads_to.map(|number| TradeKey::new(trade(number)));
                 house.mock.corrupt_entry(house.tpce.tables.trade_by_account, entry, leads_to);
             },
             &|house| {
-                let entry = SecurityTradeKey::new(7, time(7) + Status::Completed as u64, trade(7));
+                let entry = SecurityTradeKey::new(7, time(7) + StatusId::Completed as u64, trade(7));
                 let leads_to = leads_to.map(|number| TradeKey::new(trade(number)));
                 house.mock.corrupt_entry(house.tpce.tables.trade_by_security, entry, leads_to);
             },
@@ -666,7 +666,7 @@ fn a_time_or_a_price_that_is_not_that_of_the_trade_is_found() {
         &[
             |house| house.change_trade(RUN + 5, |row| row.time += 1),
             |house| {
-                let key = TradeHistoryKey::new(trade(RUN + 5), Status::Submitted);
+                let key = TradeHistoryKey::new(trade(RUN + 5), StatusId::Submitted);
                 house.update(house.tpce.tables.trade_history, key, |row| row.time += 1);
             },
             |house| house.update(house.tpce.tables.holding, holding(3), |row| row.price += 1),

@@ -11,7 +11,7 @@ use super::super::keys::{
 use super::super::names::Person;
 use super::super::rows::{
     Account, AccountBalance, COUNTRY_RATES, Customer, CustomerEmail, CustomerTaxrate, EXCHANGES, Permission,
-    Phone, Status, TAXRATES, WatchItem, WatchList,
+    Phone, StatusId, TAXRATES, WatchItem, WatchList,
 };
 use super::super::scale::{Scale, Stream, account_ids, broker_of_account, customer_id, tier};
 use super::texts::{digits, letters, text};
@@ -104,7 +104,7 @@ fn customer_rows(scale: Scale, customer: u32) -> (Customer, CustomerEmail) {
         first_name,
         middle_name: Text::new(&[b'A' + rng.below(26) as u8]),
         gender: Text::new(if rng.below(2) == 0 { b"F" } else { b"M" }),
-        status: Status::Active as u8,
+        status: StatusId::Active as u8,
         tier: tier(customer),
         phones: core::array::from_fn(|_| phone(rng)),
         email_1: text(&format!("customer{customer}@example.com")),

@@ -9,7 +9,7 @@ use super::super::keys::{
 };
 use super::super::rows::{
     Address, COUNTRY_RATES, Charge, CommissionRate, EXCHANGES, Exchange, ExchangeDescription, INDUSTRIES,
-    Industry, SECTORS, Sector, Status, StatusType, TAXRATES, Taxrate, TaxrateName, TradeType, TradeTypeRow,
+    Industry, SECTORS, Sector, StatusId, StatusType, TAXRATES, Taxrate, TaxrateName, TradeType, TradeTypeRow,
     ZIP_CODES, ZipCode,
 };
 use super::super::scale::{Scale, Stream};
@@ -85,7 +85,7 @@ pub(super) fn load(tpce: &Tpce, share: Share, loader: &mut impl Loader) {
 /// Loads the tables of all kinds of orders and states.
 fn load_orders(tpce: &Tpce, loader: &mut impl Loader) {
     let tables = &tpce.tables;
-    for (status, id, name) in Status::ALL {
+    for (status, id, name) in StatusId::ALL {
         let row = StatusType { id: text(id), name: text(name), pad: [0; 2] };
         loader.insert(tables.status_type, StatusKey::new(status), &row);
     }

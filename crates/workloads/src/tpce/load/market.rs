@@ -10,7 +10,7 @@ use super::super::keys::{
 };
 use super::super::rows::{
     Company, CompanyNews, CompanyRating, Competitor, DailyMarket, EXCHANGES, Financial, INDUSTRIES,
-    LastTrade, NEWS_BYTES, NEWS_OF_COMPANY, News, NewsBody, Security, SecurityExchangeDate, Status,
+    LastTrade, NEWS_BYTES, NEWS_OF_COMPANY, News, NewsBody, Security, SecurityExchangeDate, StatusId,
 };
 use super::super::scale::{COMPANIES, Scale, Stream, company_of_security};
 use super::super::settings::Settings;
@@ -94,7 +94,7 @@ fn company_rows(scale: Scale, company: u32) -> (Company, CompanyRating) {
         open_date: rng.below(u64::from(FIRST_DAY_OF_YEARS)) as u32,
         address: u32::from(EXCHANGES) + company,
         industry: industry_of_company(scale, company),
-        status: Status::Active as u8,
+        status: StatusId::Active as u8,
         name: names::company(company),
         ceo: letters(rng, 10, 40),
         description: letters(rng, 50, 150),
@@ -183,7 +183,7 @@ fn security_rows(scale: Scale, security: u32) -> (Security, SecurityExchangeDate
         yield_rate: rng.between(0, 12_000) as u32,
         exchange: fees::exchange_of_security(security),
         issue: fees::issue_of_security(security),
-        status: Status::Active as u8,
+        status: StatusId::Active as u8,
         symbol: names::symbol(security),
         name: fees::security_name(security),
         pad: [0; 4],

@@ -12,7 +12,7 @@ use super::super::keys::{
 };
 use super::super::market::answer_delay;
 use super::super::names::Person;
-use super::super::rows::{HoldingHistory, Status, Trade, TradeType};
+use super::super::rows::{HoldingHistory, StatusId, Trade, TradeType};
 use super::super::scale::{broker_of_account, customer_of_account, customer_of_id, tier};
 use super::super::settings::SETTINGS;
 use super::super::time::{PRICE_MAX, PRICE_MIN, calendar, date, price};
@@ -168,7 +168,7 @@ fn brokers_have_the_sums_of_their_trades() {
     let (tpce, mock) = loaded(1, &[0]);
     let mut sums = BTreeMap::new();
     for (_, trade) in trades(&tpce, &mock) {
-        assert_eq!(trade.status, Status::Completed as u8);
+        assert_eq!(trade.status, StatusId::Completed as u8);
         let broker = read(&mock, tpce.tables.account, AccountKey::new(trade.account)).unwrap().broker;
         assert_eq!(broker, broker_of_account(trade.account));
         let (count, commission) = sums.entry(broker).or_insert((0, 0));
@@ -296,9 +296,9 @@ fn a_trade_has_its_states_in_order_and_ends_before_the_run_begins() {
         let at = |status| {
             read(&mock, tpce.tables.trade_history, TradeHistoryKey::new(id, status)).map(|row| row.time)
         };
-        let (pending, submitted) = (at(Status::Pending), at(Status::Submitted).unwrap());
-        assert_eq!(at(Status::Completed), Some(trade.time));
-        assert_eq!(at(Status::Canceled), None);
+        let (pending, submitted) = (at(StatusId::Pending), at(StatusId::Submitted).unwrap());
+        assert_eq!(at(StatusId::Completed), Some(trade.time));
+        assert_eq!(at(StatusId::Canceled), None);
         assert_eq!(pending.is_none(), TradeType::of(trade.kind).is_market());
         assert!(pending.is_none_or(|pending| pending <= submitted));
         // Some trades go on after a night.

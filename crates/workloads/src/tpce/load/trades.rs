@@ -14,7 +14,7 @@ use super::super::keys::{BrokerKey, HoldingHistoryKey, HoldingKey, SummaryKey, T
 use super::super::names::{self, Person};
 use super::super::positions::{Closing, Lot, close};
 use super::super::rows::{
-    Broker, BrokerTotals, CashTransaction, Holding, HoldingHistory, Settlement, Status, Summary, Trade,
+    Broker, BrokerTotals, CashTransaction, Holding, HoldingHistory, Settlement, StatusId, Summary, Trade,
     TradeExecutor, TradeHistory,
 };
 use super::super::scale::BASKET_MAX;
@@ -48,7 +48,7 @@ fn load_broker(tpce: &Tpce, broker: u32, loader: &mut impl Loader) {
         totals.commission += result.trade.commission;
         result.load(&order, tables, loader);
     }
-    let row = Broker { name: names::broker(broker), status: Status::Active as u8, pad: [0; 6] };
+    let row = Broker { name: names::broker(broker), status: StatusId::Active as u8, pad: [0; 6] };
     loader.insert((tables.broker_totals, tables.broker), BrokerKey::new(broker), (&totals, &row));
     positions.load(&book, tables, loader);
 }
@@ -158,7 +158,7 @@ impl TradeRows {
                 quantity,
                 bid_price: order.bid_price,
                 trade_price: price,
-                status: Status::Completed as u8,
+                status: StatusId::Completed as u8,
                 kind: kind as u8,
                 is_cash: (!order.is_margin).into(),
                 is_lifo: order.is_lifo.into(),
@@ -192,9 +192,9 @@ impl TradeRows {
             loader.insert(tables.trade_history, TradeHistoryKey::new(order.trade, status), &row);
         };
         if !order.kind.is_market() {
-            history(Status::Pending, order.sent);
+            history(StatusId::Pending, order.sent);
         }
-        history(Status::Submitted, order.submitted);
-        history(Status::Completed, order.completed);
+        history(StatusId::Submitted, order.submitted);
+        history(StatusId::Completed, order.completed);
     }
 }

@@ -15,7 +15,7 @@ use super::super::input::CustomerPosition;
 use super::super::keys::{
     AccountKey, AccountTradeKey, CustomerAccountKey, CustomerKey, StatusKey, TradeHistoryKey,
 };
-use super::super::rows::Status;
+use super::super::rows::StatusId;
 use super::super::scale::{account_id, customer_id, customer_of_id};
 use super::super::schema::Tables;
 use super::super::{Output, Scratch, Tpce, found, names};
@@ -30,7 +30,7 @@ const TRADES_MAX: usize = 10;
 /// The maximum number of rows of the history that are shown.
 const HISTORY_MAX: usize = 30;
 /// The states that a trade can have.
-const STATES: usize = Status::ALL.len();
+const STATES: usize = StatusId::ALL.len();
 
 /// A row of the history.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ struct Change {
     /// `T_ID`.
     trade: u64,
     /// `TH_ST_ID`.
-    status: Status,
+    status: StatusId,
 }
 
 impl Tpce {
@@ -126,7 +126,7 @@ fn read_history<T: Transaction>(
         if trades.len() < TRADES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
 
-    let mut changes = [Change { time: 0, trade: 0, status: Status::Pending }; TRADES_MAX * STATES];
+    let mut changes = [Change { time: 0, trade: 0, status: StatusId::Pending }; TRADES_MAX * STATES];
     let mut len = 0;
     for &(trade, _) in trades.iter() {
         txn.scan(tables.trade_history, TradeHistoryKey::of_trade(trade), Direction::Forward, |key, row| {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     /// Loads a trade of the second account of customer 4 that had these states, a second each, from a time on.
-    fn trade(house: &mut House, number: u64, time: u64, states: &[Status]) {
+    fn trade(house: &mut House, number: u64, time: u64, states: &[StatusId]) {
         let (tables, key) = (house.tpce.tables, TradeKey::new(TRADE + number));
         let row = Trade { time, account: account_id(4, 1), ..zeroed() };
         let rows = (&row, &zeroed::<TradeExecutor>());
@@ -215,7 +215,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(history(&mut house, 1), 0);
-        let states = [Status::Pending, Status::Submitted, Status::Completed];
+        let states = [StatusId::Pending, StatusId::Submitted, StatusId::Completed];
         for number in 0..4 {
             trade(&mut house, number, ORDERED_AT + number, &states);
         }
@@ -226,7 +226,7 @@ mod tests {
         }
         // The trades from 5 on are the latest ten.
         assert_eq!(history(&mut house, 1), 20);
-        let all = [states[0], states[1], states[2], Status::Canceled];
+        let all = [states[0], states[1], states[2], StatusId::Canceled];
         for number in 15..25 {
             trade(&mut house, number, ORDERED_AT + number, &all);
         }

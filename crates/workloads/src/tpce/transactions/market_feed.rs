@@ -14,7 +14,7 @@ use engine::{Abort, Direction, Transaction};
 use super::super::input::MarketFeed;
 use super::super::keys::{LimitKey, SecurityKey, TradeHistoryKey, TradeKey};
 use super::super::market::{MarketOrder, Quote};
-use super::super::rows::{Status, TradeHistory, TradeType};
+use super::super::rows::{StatusId, TradeHistory, TradeType};
 use super::super::{Output, Scratch, Tpce, Triggered, done, found};
 
 impl Tpce {
@@ -82,10 +82,10 @@ impl Tpce {
         let tables = &self.tables;
         found(txn.update(tables.trade, TradeKey::new(id), |row| {
             row.time = time;
-            row.status = Status::Submitted as u8;
+            row.status = StatusId::Submitted as u8;
         })?)?;
         done(txn.delete(tables.trade_request, TradeKey::new(id))?)?;
-        let key = TradeHistoryKey::new(id, Status::Submitted);
+        let key = TradeHistoryKey::new(id, StatusId::Submitted);
         done(txn.insert(tables.trade_history, key, &TradeHistory { time })?)
     }
 }
@@ -168,9 +168,9 @@ mod tests {
         assert_eq!(triggered.as_slice(), [expected]);
         let key = TradeKey::new(trade(7));
         let row = house.row(tables.trade, key).unwrap();
-        assert_eq!((row.status, row.time), (Status::Submitted as u8, NOW));
+        assert_eq!((row.status, row.time), (StatusId::Submitted as u8, NOW));
         assert_eq!(house.row(tables.trade_request, key), None);
-        assert_eq!(house.states(trade(7))[1..], [(Status::Submitted, NOW)]);
+        assert_eq!(house.states(trade(7))[1..], [(StatusId::Submitted, NOW)]);
         assert_eq!(super::tests::triggered(&mut house, &[(1, 2_400)]), []);
     }
 

@@ -9,7 +9,7 @@ use core::ops::ControlFlow;
 
 use engine::{Abort, Direction, Transaction};
 
-use super::super::input::{MarketWatch, Watched};
+use super::super::input::{MarketWatch, WatchedSecurities};
 use super::super::keys::{
     CustomerWatchListKey, DailyMarketKey, IndustryCompanyKey, IndustryKey, IssueKey, SecurityKey,
     WatchItemKey,
@@ -67,14 +67,14 @@ impl Tpce {
 /// Puts the securities that are watched into the buffer of positions.
 fn find_watched<T: Transaction>(
     tables: &Tables,
-    watched: &Watched,
+    watched: &WatchedSecurities,
     scratch: &mut Scratch,
     txn: &mut T,
 ) -> Result<(), Abort> {
     let securities = &mut scratch.positions;
     securities.clear();
     match *watched {
-        Watched::ListOf(customer) => {
+        WatchedSecurities::ListOf(customer) => {
             let lists = CustomerWatchListKey::of_customer(customer_id(customer));
             let mut list = None;
             txn.scan_by(tables.watch_list_by_customer, lists, Direction::Forward, |key, _| {
@@ -88,8 +88,8 @@ fn find_watched<T: Transaction>(
                 ControlFlow::Continue(())
             })
         }
-        Watched::Account(account) => add_positions(tables, account, securities, txn),
-        Watched::Industry { industry, first, last } => {
+        WatchedSecurities::Account(account) => add_positions(tables, account, securities, txn),
+        WatchedSecurities::Industry { industry, first, last } => {
             found(txn.read(tables.industry, IndustryKey::new(industry), |row| show(*row))?)?;
             let companies = &mut scratch.companies;
             companies.clear();
@@ -144,7 +144,7 @@ mod tests {
         }
     }
 
-    fn watch(house: &mut House, watched: Watched) -> Result<(u32, i64), Abort> {
+    fn watch(house: &mut House, watched: WatchedSecurities) -> Result<(u32, i64), Abort> {
         match house.execute(&Input::MarketWatch(MarketWatch { watched, date: DATE }))? {
             Output::MarketWatch { securities, change } => Ok((securities, change)),
             other => panic!("{other:?}"),
@@ -157,8 +157,10 @@ mod tests {
         list(&mut house, 5, &[0, 1, 2]);
         list(&mut house, 6, &[3]);
         (0..3).for_each(|security| house.position(House::account(9), security, 100));
-        let industry = |first, last| Watched::Industry { industry: 7, first, last };
-        for watched in [Watched::ListOf(5), Watched::Account(House::account(9)), industry(0, 3)] {
+        let industry = |first, last| WatchedSecurities::Industry { industry: 7, first, last };
+        for watched in
+            [WatchedSecurities::ListOf(5), WatchedSecurities::Account(House::account(9)), industry(0, 3)]
+        {
             assert_eq!(watch(&mut house, watched), Ok((3, 25_000)));
         }
         assert_eq!(watch(&mut house, industry(1, 3)), Ok((2, 25_000)));
@@ -171,10 +173,10 @@ mod tests {
         house.price(0, 1_000);
         house.price(3, 2_100);
         // 1,000 * 10.00 + 4,000 * 21.00 of 5,000 * 20.00 is 94%.
-        assert_eq!(watch(&mut house, Watched::ListOf(5)), Ok((2, -6_000)));
+        assert_eq!(watch(&mut house, WatchedSecurities::ListOf(5)), Ok((2, -6_000)));
         house.price(3, 2_100 + 1);
         // The value is 94.04%.
-        assert_eq!(watch(&mut house, Watched::ListOf(5)), Ok((2, -5_960)));
+        assert_eq!(watch(&mut house, WatchedSecurities::ListOf(5)), Ok((2, -5_960)));
     }
 
     #[test]
@@ -183,7 +185,7 @@ mod tests {
         let tables = house.tpce.tables;
         list(&mut house, 5, &[0, 1, 2, 3, 77]);
         house.price(3, 2_000);
-        assert_eq!(watch(&mut house, Watched::ListOf(5)).map(|seen| seen.0), Ok(4));
+        assert_eq!(watch(&mut house, WatchedSecurities::ListOf(5)).map(|seen| seen.0), Ok(4));
         let deleted = house.mock.attempt(|txn| {
             Ok([
                 txn.delete(tables.daily_market, DailyMarketKey::new(0, DATE))?,
@@ -192,24 +194,24 @@ mod tests {
             ])
         });
         assert_eq!(deleted, Ok([true; 3]));
-        assert_eq!(watch(&mut house, Watched::ListOf(5)), Ok((1, 0)));
+        assert_eq!(watch(&mut house, WatchedSecurities::ListOf(5)), Ok((1, 0)));
     }
 
     #[test]
     fn nothing_to_watch_rolls_back_and_no_value_before_is_no_change() {
         let mut house = house();
-        assert_eq!(watch(&mut house, Watched::Account(House::account(9))), Err(Abort::Rollback));
+        assert_eq!(watch(&mut house, WatchedSecurities::Account(House::account(9))), Err(Abort::Rollback));
         list(&mut house, 5, &[]);
-        assert_eq!(watch(&mut house, Watched::ListOf(5)), Err(Abort::Rollback));
-        let none = Watched::Industry { industry: 8, first: 0, last: 2 };
+        assert_eq!(watch(&mut house, WatchedSecurities::ListOf(5)), Err(Abort::Rollback));
+        let none = WatchedSecurities::Industry { industry: 8, first: 0, last: 2 };
         assert_eq!(watch(&mut house, none), Err(Abort::Rollback));
-        assert_eq!(watch(&mut house, Watched::ListOf(6)), Err(Abort::ReadChanged));
+        assert_eq!(watch(&mut house, WatchedSecurities::ListOf(6)), Err(Abort::ReadChanged));
         list(&mut house, 7, &[0]);
         let day = house.tpce.tables.daily_market;
         house
             .mock
             .attempt(|txn| txn.replace(day, DailyMarketKey::new(0, DATE), &zeroed::<DailyMarket>()))
             .unwrap();
-        assert_eq!(watch(&mut house, Watched::ListOf(7)), Ok((1, 0)));
+        assert_eq!(watch(&mut house, WatchedSecurities::ListOf(7)), Ok((1, 0)));
     }
 }

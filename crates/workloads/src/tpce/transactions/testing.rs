@@ -11,7 +11,7 @@ use super::super::keys::{
 use super::super::rows::{
     Account, AccountBalance, Address, Broker, BrokerTotals, CashTransaction, Company, CompanyRating,
     Customer, CustomerEmail, DailyMarket, Exchange, ExchangeDescription, Industry, LastTrade, Sector,
-    Security, SecurityExchangeDate, Settlement, Status, StatusType, Summary, Trade, TradeExecutor,
+    Security, SecurityExchangeDate, Settlement, StatusId, StatusType, Summary, Trade, TradeExecutor,
     TradeHistory, TradeType, TradeTypeRow, ZipCode,
 };
 use super::super::scale::{account_id, customer_id};
@@ -53,7 +53,7 @@ impl House {
             let row = TradeTypeRow { id, name, is_sell, is_market, ..zeroed() };
             house.load(tables.trade_type, TradeTypeKey::new(kind), &row);
         }
-        for (status, id, name) in Status::ALL {
+        for (status, id, name) in StatusId::ALL {
             let (id, name) = (Text::new(id.as_bytes()), Text::new(name.as_bytes()));
             let row = StatusType { id, name, ..zeroed() };
             house.load(tables.status_type, StatusKey::new(status), &row);
@@ -188,14 +188,14 @@ impl House {
             quantity: 100,
             bid_price: 2_500,
             trade_price: 2_500,
-            status: Status::Completed as u8,
+            status: StatusId::Completed as u8,
             kind: TradeType::MarketBuy as u8,
             is_cash: u8::from(is_cash),
             ..zeroed()
         };
         let executor = TradeExecutor { name: Text::new(b"Ada Adler"), ..zeroed() };
         self.load((tables.trade, tables.trade_executor), key, (&row, &executor));
-        for (status, time) in [(Status::Submitted, at), (Status::Completed, at + 1)] {
+        for (status, time) in [(StatusId::Submitted, at), (StatusId::Completed, at + 1)] {
             self.load(tables.trade_history, TradeHistoryKey::new(trade, status), &TradeHistory { time });
         }
         self.load(tables.settlement, key, &Settlement { amount: -250_000, ..zeroed() });

@@ -19,7 +19,7 @@ use super::super::market::MarketOrder;
 use super::super::names::{self, Person};
 use super::super::rows::{
     Account, AccountBalance, Broker, BrokerTotals, Charge, CommissionRate, Company, Customer,
-    CustomerTaxrate, EXCHANGES, Holding, HoldingHistory, LastTrade, Permission, Security, Status, Summary,
+    CustomerTaxrate, EXCHANGES, Holding, HoldingHistory, LastTrade, Permission, Security, StatusId, Summary,
     Taxrate, Trade, TradeExecutor, TradeHistory, TradeRequest, TradeType,
 };
 use super::super::scale::{broker_of_account, company_of_security, customer_id, trade_id};
@@ -147,7 +147,7 @@ impl House {
     /// Loads an order for security 1 that was submitted to the market, as [`order`] makes it. Returns the answer of the
     /// market.
     pub(super) fn submitted(&mut self, order: &TradeOrder, price: u32) -> Input {
-        self.ordered(order, Status::Submitted);
+        self.ordered(order, StatusId::Submitted);
         let (trade, security, quantity) = (order.trade, order.security, order.quantity);
         let order = MarketOrder { trade, security, quantity };
         Input::TradeResult(TradeResult { order, price, time: NOW })
@@ -155,7 +155,7 @@ impl House {
 
     /// Loads an order that waits for its price.
     pub(super) fn pending(&mut self, order: &TradeOrder) {
-        self.ordered(order, Status::Pending);
+        self.ordered(order, StatusId::Pending);
         let request = TradeRequest {
             security: order.security,
             quantity: order.quantity,
@@ -167,7 +167,7 @@ impl House {
         self.load(self.tpce.tables.trade_request, TradeKey::new(order.trade), &request);
     }
 
-    fn ordered(&mut self, order: &TradeOrder, status: Status) {
+    fn ordered(&mut self, order: &TradeOrder, status: StatusId) {
         let tables = self.tpce.tables;
         let row = Trade {
             time: order.time - 60_000,
@@ -230,7 +230,7 @@ impl House {
     }
 
     /// Returns the states that a trade had, with their times.
-    pub(super) fn states(&self, trade: u64) -> Vec<(Status, u64)> {
+    pub(super) fn states(&self, trade: u64) -> Vec<(StatusId, u64)> {
         let mut states = Vec::new();
         let keys = TradeHistoryKey::of_trade(trade);
         Quiesced::scan(&self.mock, self.tpce.tables.trade_history, keys, |key, row| {

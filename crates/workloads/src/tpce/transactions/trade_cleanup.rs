@@ -11,7 +11,7 @@ use engine::{Abort, Direction, Transaction};
 
 use super::super::input::TradeCleanup;
 use super::super::keys::{BrokerRequestKey, SecurityTradeKey, TradeHistoryKey, TradeKey};
-use super::super::rows::{Status, TradeHistory};
+use super::super::rows::{StatusId, TradeHistory};
 use super::super::{Output, Scratch, Tpce, done, found};
 
 impl Tpce {
@@ -37,7 +37,7 @@ impl Tpce {
         for security in 0..scale.securities() {
             let keys = SecurityTradeKey::of_security(security, input.from, u64::MAX);
             txn.scan_by(tables.trade_by_security, keys, Direction::Forward, |key, row| {
-                if row.status == Status::Submitted as u8 {
+                if row.status == StatusId::Submitted as u8 {
                     trades.push((key.trade(), row.time));
                 }
                 ControlFlow::Continue(())
@@ -50,7 +50,7 @@ impl Tpce {
         txn.decided();
 
         for &(trade, _) in &trades[..pending] {
-            self.add_status(trade, Status::Submitted, input.time, txn)?;
+            self.add_status(trade, StatusId::Submitted, input.time, txn)?;
             self.cancel(trade, input.time, txn)?;
             done(txn.delete(tables.trade_request, TradeKey::new(trade))?)?;
         }
@@ -62,10 +62,10 @@ impl Tpce {
 
     /// Cancels an order.
     fn cancel<T: Transaction>(&self, trade: u64, time: u64, txn: &mut T) -> Result<(), Abort> {
-        self.add_status(trade, Status::Canceled, time, txn)?;
+        self.add_status(trade, StatusId::Canceled, time, txn)?;
         found(txn.update(self.tables.trade, TradeKey::new(trade), |row| {
             row.time = time;
-            row.status = Status::Canceled as u8;
+            row.status = StatusId::Canceled as u8;
         })?)
     }
 
@@ -73,7 +73,7 @@ impl Tpce {
     fn add_status<T: Transaction>(
         &self,
         trade: u64,
-        status: Status,
+        status: StatusId,
         time: u64,
         txn: &mut T,
     ) -> Result<(), Abort> {
@@ -97,9 +97,9 @@ mod tests {
         Input::TradeCleanup(TradeCleanup { from, time: NOW })
     }
 
-    fn status(house: &House, number: u64) -> Status {
+    fn status(house: &House, number: u64) -> StatusId {
         let key = TradeKey::new(trade(number));
-        Status::of(house.row(house.tpce.tables.trade, key).expect("there").status)
+        StatusId::of(house.row(house.tpce.tables.trade, key).expect("there").status)
     }
 
     #[test]
@@ -113,15 +113,16 @@ mod tests {
         assert_eq!(output, Output::TradeCleanup { pending: 3, submitted: 1 });
         assert_eq!(house.mock.count(house.tpce.tables.trade_request), 0);
         for number in 1..=4 {
-            assert_eq!(status(&house, number), Status::Canceled);
+            assert_eq!(status(&house, number), StatusId::Canceled);
             let row = house.row(house.tpce.tables.trade, TradeKey::new(trade(number))).unwrap();
             assert_eq!(row.time, NOW);
         }
         for number in 1..=3 {
-            let expected = [(Status::Pending, ORDERED), (Status::Submitted, NOW), (Status::Canceled, NOW)];
+            let expected =
+                [(StatusId::Pending, ORDERED), (StatusId::Submitted, NOW), (StatusId::Canceled, NOW)];
             assert_eq!(house.states(trade(number)), expected);
         }
-        assert_eq!(house.states(trade(4)), [(Status::Submitted, ORDERED), (Status::Canceled, NOW)]);
+        assert_eq!(house.states(trade(4)), [(StatusId::Submitted, ORDERED), (StatusId::Canceled, NOW)]);
         house.rolls_back(&cleanup(ORDERED));
     }
 
@@ -133,7 +134,7 @@ mod tests {
         house.rolls_back(&cleanup(ORDERED_AT + 1));
         house.submitted(&order(3, 0, TradeType::MarketBuy), 1);
         house.commits(&cleanup(ORDERED_AT + 1));
-        let expected = [Status::Completed, Status::Submitted, Status::Canceled];
+        let expected = [StatusId::Completed, StatusId::Submitted, StatusId::Canceled];
         assert_eq!([1, 2, 3].map(|number| status(&house, number)), expected);
     }
 }

@@ -14,7 +14,7 @@ use super::super::keys::{
     AccountKey, AccountTradeKey, BrokerKey, CustomerKey, ExchangeKey, SecurityKey, StatusKey, TradeKey,
     TradeTypeKey,
 };
-use super::super::rows::{Status, TradeType};
+use super::super::rows::{StatusId, TradeType};
 use super::super::schema::Tables;
 use super::super::{Output, Scratch, Tpce, found};
 use super::show;
@@ -28,11 +28,11 @@ const TRADES_MAX: usize = 50;
 struct Line {
     trade: u64,
     security: u32,
-    status: Status,
+    status: StatusId,
     kind: TradeType,
 }
 
-const NO_LINE: Line = Line { trade: 0, security: 0, status: Status::Active, kind: TradeType::MarketBuy };
+const NO_LINE: Line = Line { trade: 0, security: 0, status: StatusId::Active, kind: TradeType::MarketBuy };
 
 impl Tpce {
     /// Reads the latest trades of an account. An account without trades is shown, too.
@@ -52,7 +52,7 @@ impl Tpce {
             *line = Line {
                 trade: key.trade(),
                 security: row.security,
-                status: Status::of(row.status),
+                status: StatusId::of(row.status),
                 kind: TradeType::of(row.kind),
             };
             len += 1;
@@ -160,7 +160,7 @@ mod tests {
             account: AccountKey::new(House::account(1)),
             customer: CustomerKey::new(customer_id(1)),
             broker: BrokerKey::new(1),
-            status_type: StatusKey::new(Status::Completed),
+            status_type: StatusKey::new(StatusId::Completed),
             trade_type: TradeTypeKey::new(TradeType::MarketBuy),
             security: SecurityKey::new(3),
             exchange: ExchangeKey::new(0),

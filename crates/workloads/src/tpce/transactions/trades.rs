@@ -130,7 +130,7 @@ fn collect(into: &mut Vec<(u64, u64)>, most: usize, trade: u64, time: u64) -> Co
 mod tests {
     use engine::Text;
 
-    use super::super::super::rows::{Status, TradeExecutor};
+    use super::super::super::rows::{StatusId, TradeExecutor};
     use super::super::testing::{House, ORDERED_AT, zeroed};
     use super::*;
 
@@ -168,7 +168,7 @@ mod tests {
     fn a_trade_that_is_not_completed_has_no_settlement_and_an_unknown_one_is_none() {
         let mut house = House::new();
         let tables = house.tpce.tables;
-        let trade = Trade { time: 9, is_cash: 1, status: Status::Submitted as u8, ..zeroed() };
+        let trade = Trade { time: 9, is_cash: 1, status: StatusId::Submitted as u8, ..zeroed() };
         let executor: TradeExecutor = zeroed();
         house.load((tables.trade, tables.trade_executor), TradeKey::new(TRADE), (&trade, &executor));
         let seen = house.mock.attempt(|txn| read_trade(&tables, TRADE, txn)).unwrap();

@@ -25,7 +25,7 @@ use super::super::keys::{
 };
 use super::super::names::{self, Person};
 use super::super::positions::close;
-use super::super::rows::{Status, Trade, TradeExecutor, TradeHistory, TradeRequest};
+use super::super::rows::{StatusId, Trade, TradeExecutor, TradeHistory, TradeRequest};
 use super::super::scale::{self, company_of_security};
 use super::super::{Output, Scratch, Tpce, done, found};
 use super::assets::{add_positions, prefetch_prices, value_of};
@@ -99,7 +99,7 @@ impl Tpce {
             quantity,
             bid_price: asked.price,
             trade_price: 0,
-            status: if asked.is_market { Status::Submitted } else { Status::Pending } as u8,
+            status: if asked.is_market { StatusId::Submitted } else { StatusId::Pending } as u8,
             kind: kind as u8,
             is_cash: u8::from(!input.is_margin),
             is_lifo: u8::from(input.is_lifo),
@@ -229,7 +229,7 @@ impl Tpce {
         let executor = TradeExecutor { name: executor, pad: [0; 7] };
         let key = TradeKey::new(id);
         done(txn.insert((tables.trade, tables.trade_executor), key, (trade, &executor))?)?;
-        let key = TradeHistoryKey::new(id, Status::of(trade.status));
+        let key = TradeHistoryKey::new(id, StatusId::of(trade.status));
         done(txn.insert(tables.trade_history, key, &TradeHistory { time: trade.time })?)
     }
 

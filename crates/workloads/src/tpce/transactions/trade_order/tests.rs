@@ -36,14 +36,14 @@ fn an_order_without_a_limit_is_submitted_at_the_last_price() {
         quantity: 100,
         bid_price: PRICE,
         trade_price: 0,
-        status: Status::Submitted as u8,
+        status: StatusId::Submitted as u8,
         kind: TradeType::MarketBuy as u8,
         is_cash: 1,
         is_lifo: 0,
         pad: [0; 4],
     };
     assert_eq!(trade_row(&house, 9), expected);
-    assert_eq!(house.states(trade(9)), [(Status::Submitted, NOW)]);
+    assert_eq!(house.states(trade(9)), [(StatusId::Submitted, NOW)]);
     assert_eq!(house.row(tables.trade_request, TradeKey::new(trade(9))), None);
     let executor = house.row(tables.trade_executor, TradeKey::new(trade(9))).unwrap();
     assert_eq!(executor.name, Person::customer(house.tpce.settings.scale, 0).full_name());
@@ -59,8 +59,8 @@ fn an_order_with_a_limit_waits_for_its_price() {
         let output = places(&mut house, &TradeOrder { is_lifo: true, ..order(number, 1, kind) });
         assert_eq!(output, Output::TradeOrder { price: 2_200, tax: 0, commission: 880, assets: 0 });
         let row = trade_row(&house, number);
-        assert_eq!((row.status, row.bid_price, row.is_lifo), (Status::Pending as u8, 2_200, 1));
-        assert_eq!(house.states(trade(number)), [(Status::Pending, NOW)]);
+        assert_eq!((row.status, row.bid_price, row.is_lifo), (StatusId::Pending as u8, 2_200, 1));
+        assert_eq!(house.states(trade(number)), [(StatusId::Pending, NOW)]);
         let expected = TradeRequest {
             security: 1,
             quantity: 100,

@@ -24,7 +24,7 @@ use super::super::keys::{
 };
 use super::super::positions::{Closing, close};
 use super::super::rows::{
-    CashTransaction, Holding, HoldingHistory, Settlement, Status, Summary, Trade, TradeHistory, TradeType,
+    CashTransaction, Holding, HoldingHistory, Settlement, StatusId, Summary, Trade, TradeHistory, TradeType,
 };
 use super::super::time::date;
 use super::super::{Output, Scratch, Tpce, done, found};
@@ -51,7 +51,7 @@ impl Tpce {
         txn.prefetch(tables.trade, iter::once(TradeKey::new(id)));
         txn.prefetch(tables.security, iter::once(SecurityKey::new(input.order.security)));
         let mut trade = found(txn.read(tables.trade, TradeKey::new(id), |row| *row)?)?;
-        if trade.status != Status::Submitted as u8 {
+        if trade.status != StatusId::Submitted as u8 {
             return Err(Abort::Rollback);
         }
         txn.decided();
@@ -144,10 +144,10 @@ impl Tpce {
             row.commission = trade.commission;
             row.tax = trade.tax;
             row.trade_price = input.price;
-            row.status = Status::Completed as u8;
+            row.status = StatusId::Completed as u8;
         })?)?;
         let history = TradeHistory { time: input.time };
-        let key = TradeHistoryKey::new(id, Status::Completed);
+        let key = TradeHistoryKey::new(id, StatusId::Completed);
         done(txn.insert(tables.trade_history, key, &history)?)
     }
 

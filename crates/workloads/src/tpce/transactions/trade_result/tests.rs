@@ -33,10 +33,10 @@ fn a_first_purchase_opens_a_position_and_is_settled() {
 
     let key = TradeKey::new(trade(9));
     let row = house.row(tables.trade, key).unwrap();
-    assert_eq!((row.time, row.status, row.trade_price), (NOW, Status::Completed as u8, 2_600));
+    assert_eq!((row.time, row.status, row.trade_price), (NOW, StatusId::Completed as u8, 2_600));
     assert_eq!((row.commission, row.charge, row.tax), (1_040, 7, 0));
     let states: Vec<_> = house.states(trade(9)).into_iter().map(|(status, _)| status).collect();
-    assert_eq!(states, [Status::Submitted, Status::Completed]);
+    assert_eq!(states, [StatusId::Submitted, StatusId::Completed]);
     assert_eq!(house.states(trade(9))[1].1, NOW);
     let settlement = house.row(tables.settlement, key).unwrap();
     // 5 January 2005: two days after the trade.
@@ -184,7 +184,7 @@ fn a_trade_on_margin_is_settled_without_cash() {
 fn an_order_that_is_not_submitted_rolls_back() {
     let mut house = House::trading("");
     let input = house.submitted(&order(9, 0, TradeType::LimitBuy), 2_500);
-    for status in [Status::Canceled, Status::Pending, Status::Completed] {
+    for status in [StatusId::Canceled, StatusId::Pending, StatusId::Completed] {
         let table = house.tpce.tables.trade;
         house.change(table, TradeKey::new(trade(9)), |row| row.status = status as u8);
         house.rolls_back(&input);

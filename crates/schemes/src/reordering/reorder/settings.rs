@@ -186,8 +186,8 @@ settings! {
             stresses: "the tail of latencies, and victims",
         },
         /// How valuable a commit of each type of transaction is, in the order in which the workload lists its types;
-        /// the last number is also that of all further types. The score of a transaction is divided by its value, so that a
-        /// valuable one is rarely the victim; the method `exact` does not look at values.
+        /// the last number is also that of all further types. The score of a transaction is divided by its value, so
+        /// that a valuable one is rarely the victim; the method `exact` does not look at values.
         values: TypeValues {
             default: "1",
             stresses: "which types pay for conflicts, and victims",

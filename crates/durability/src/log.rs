@@ -406,16 +406,20 @@ impl Rounds {
         // A panic here would leave waiting callers without an end.
         let guard = FailsUnlessEnded(&log);
         let mut next_ns = clock::now_ns();
-        // Acquire: pairs with the Release in `Running::stop`; what was committed before it is written.
-        while !log.0.stop.load(Ordering::Acquire) {
-            if self.round().is_err() {
-                mem::forget(guard);
-                return;
-            }
+        loop {
+            // The first epoch lasts as long as the others, whenever the system has started this thread.
             next_ns = (next_ns + log.0.epoch_ns).max(clock::now_ns());
             let left_ns = next_ns.saturating_sub(clock::now_ns());
             if left_ns > 0 {
                 waiter::pause_ns(left_ns);
+            }
+            // Acquire: pairs with the Release in `Running::stop`; what was committed before it is written.
+            if log.0.stop.load(Ordering::Acquire) {
+                break;
+            }
+            if self.round().is_err() {
+                mem::forget(guard);
+                return;
             }
         }
         mem::forget(guard);

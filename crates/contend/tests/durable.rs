@@ -97,7 +97,10 @@ fn an_epoch_is_as_long_as_it_is_said_to_be() {
         rounds
     };
     // Tried several times, since the machine may do other work meanwhile.
-    assert!((0..8).any(|_| rounds_after(1_000_000, 5_000_000) == 0), "nothing is written before the epoch's end");
+    assert!(
+        (0..8).any(|_| rounds_after(1_000_000, 5_000_000) == 0),
+        "nothing is written before the epoch's end"
+    );
     assert!((0..8).any(|_| rounds_after(10, 20_000_000) == 1), "and it is then");
 }
 

@@ -408,12 +408,13 @@ fn refuse_beyond_memory(
     let Some(available) = available.filter(|&available| available < needed) else { return Ok(()) };
     let scale = values.int(workload.scale);
     let fits = (scale as f64 * 0.9 * available as f64 / needed as f64) as u64;
+    let step = workload.scale_step;
     Err(Refusal(format!(
         "`{}={scale}` needs about {} of memory, and {} are available: lower it to {} or less",
         workload.scale,
         crate::text::bytes(needed),
         crate::text::bytes(available),
-        fits.max(1)
+        (fits / step * step).max(step)
     )))
 }
 

@@ -93,6 +93,12 @@ fn cost(workload: &WorkloadInfo) -> Option<Cost> {
     })
 }
 
+/// Returns the greatest scale that is possible and no greater than `scale`; `None` if there is none.
+fn in_steps(workload: &WorkloadInfo, scale: u64) -> Option<u64> {
+    let scale = scale / workload.scale_step * workload.scale_step;
+    (scale > 0).then_some(scale)
+}
+
 /// Returns the greatest scale that takes at most `bytes`; `None` if no scale does.
 fn scale_within(base: u64, (at_base, each): (u64, u64), bytes: u64) -> Option<u64> {
     let each = each.max(1);
@@ -107,7 +113,7 @@ fn scale_within(base: u64, (at_base, each): (u64, u64), bytes: u64) -> Option<u6
 fn scale_in_memory(workload: &WorkloadInfo, machine: &Machine) -> Option<SizeLimit> {
     let cost = cost(workload)?;
     let room = (machine.memory_available_bytes as f64 * LOADED_SHARE) as u64;
-    let at_most = scale_within(cost.base, cost.memory, room)?;
+    let at_most = in_steps(workload, scale_within(cost.base, cost.memory, room)?)?;
     let why = format!(
         "{} of memory are free, half of them for loaded data: each takes about {} with its headers and indexes, and \
          the rest is for what runs add",
@@ -119,7 +125,7 @@ fn scale_in_memory(workload: &WorkloadInfo, machine: &Machine) -> Option<SizeLim
 
 fn scale_in_cache(workload: &WorkloadInfo, machine: &Machine) -> Option<SizeLimit> {
     let cost = cost(workload)?;
-    let at_most = scale_within(cost.base, cost.columns, machine.cache_bytes)?;
+    let at_most = in_steps(workload, scale_within(cost.base, cost.columns, machine.cache_bytes)?)?;
     let why = format!(
         "the last-level cache has {}, and the columns of each take {}: with more, cold rows are cache misses",
         bytes(machine.cache_bytes),
@@ -349,7 +355,8 @@ mod tests {
                 needed_bytes(&runs::forecast(workload.name, &values, drive).expect("possible")) as f64
             };
             assert!(needed(rule.at_most) <= room * 1.01, "{rule:?}");
-            assert!(needed(rule.at_most + rule.at_most / 50 + 1) > room, "{rule:?}");
+            let more = (rule.at_most + rule.at_most / 50) / workload.scale_step * workload.scale_step;
+            assert!(needed(more + workload.scale_step) > room, "{rule:?}");
         }
         assert_eq!(scale_within(10, (100, 10), 25), Some(2));
         assert_eq!(scale_within(10, (100, 10), 5), None);

@@ -22,6 +22,8 @@ pub struct WorkloadInfo {
     pub settings: &'static [Setting],
     /// The setting to which the size of the data is proportional.
     pub scale: &'static str,
+    /// The number of which values of that setting are multiples.
+    pub scale_step: u64,
 }
 
 /// All workloads.
@@ -33,6 +35,7 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         types: Tpcc::TYPES,
         settings: Tpcc::SETTINGS,
         scale: "tpcc.warehouses",
+        scale_step: 1,
     },
     WorkloadInfo {
         name: Tpce::NAME,
@@ -41,6 +44,7 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         types: Tpce::TYPES,
         settings: Tpce::SETTINGS,
         scale: "tpce.customers",
+        scale_step: 200,
     },
     WorkloadInfo {
         name: Ycsb::<ShortKey>::NAME,
@@ -49,6 +53,7 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         types: Ycsb::<ShortKey>::TYPES,
         settings: Ycsb::<ShortKey>::SETTINGS,
         scale: "ycsb.records",
+        scale_step: 1,
     },
     WorkloadInfo {
         name: SmallBank::NAME,
@@ -57,6 +62,7 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         types: SmallBank::TYPES,
         settings: SmallBank::SETTINGS,
         scale: "smallbank.accounts",
+        scale_step: 1,
     },
     WorkloadInfo {
         name: StockTable::NAME,
@@ -64,6 +70,7 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         types: StockTable::TYPES,
         settings: StockTable::SETTINGS,
         scale: "stock.warehouses",
+        scale_step: 1,
     },
     WorkloadInfo {
         name: Micro::NAME,
@@ -71,6 +78,7 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         types: Micro::TYPES,
         settings: Micro::SETTINGS,
         scale: "micro.objects",
+        scale_step: 1,
     },
 ];
 

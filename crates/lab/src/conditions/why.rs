@@ -548,6 +548,7 @@ mod tests {
         let mut changed = BTreeSet::new();
         for (workload, vary, b) in [
             ("tpcc", "tpcc.warehouses=1..2", "mvto"),
+            ("tpce", "tpce.group_pct=1..60", "si"),
             ("ycsb", "ycsb.theta=0..0.9", "aria"),
             ("ycsb", "ycsb.theta=0..0.9", "ermia"),
             ("stock", "stock.write_pct=0.1..10", "cicada"),

@@ -221,7 +221,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             self.desk.window.begun();
             let result = self.attempt(&ticket);
             self.desk.window.ended(is_aborted(&result));
-            if result.is_ok() && ticket.retries > 0 {
+            if result.is_ok() && self.desk.lengths.matter(ticket.retries) {
                 self.desk.lengths.add_committed(since_ns(began));
             }
             drop(running);
@@ -283,7 +283,9 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             0 => 0,
             retries => regulator.pause_ns(self.part.job, retries, lengths.usual_ns(), &mut self.rng),
         };
+        lengths.step_aside();
         self.open_again(pause_ns);
+        lengths.come_back();
     }
 
     /// Books the end of an attempt.

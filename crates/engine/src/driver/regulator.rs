@@ -81,6 +81,8 @@ impl Doubling {
 pub(super) struct Lengths {
     aborted: Mean,
     committed: Mean,
+    /// How many clients pause after an abort now.
+    aside: Cell<usize>,
 }
 
 impl Lengths {
@@ -89,7 +91,24 @@ impl Lengths {
         self.aborted.add(attempt_ns, 10_000);
     }
 
-    /// Adds the length of an attempt that committed, of a transaction that was aborted before.
+    /// Whether the length of an attempt of a transaction with so many aborts behind it matters if it commits: some
+    /// transaction, this one or another, has met contention.
+    #[inline]
+    pub(super) fn matter(&self, retries: u32) -> bool {
+        retries > 0 || self.aside.get() > 0
+    }
+
+    /// Counts a client that begins a pause after an abort.
+    pub(super) fn step_aside(&self) {
+        self.aside.set(self.aside.get() + 1);
+    }
+
+    /// Counts a client that ends its pause.
+    pub(super) fn come_back(&self) {
+        self.aside.set(self.aside.get() - 1);
+    }
+
+    /// Adds the length of an attempt that committed, if it [matters](Self::matter).
     pub(super) fn add_committed(&self, attempt_ns: u64) {
         // There are few of these, so that the first ones must count.
         self.committed.add(attempt_ns, 1_000_000);

@@ -1,16 +1,17 @@
 //! The analytic transaction: adds up many rows of a warehouse, beside the short transactions of the mix. It is not a
 //! transaction of the specification, and runs only if `tpcc.analytic_pct` asks for it.
 //!
-//! Either it is a long Stock-Level, which reads STOCK for a range of items by their keys: each New-Order of the warehouse
-//! that takes one of these items is a conflict. Or it reads the lines of the last orders of all ten districts, and the
-//! next order number of each district to find them: each New-Order of the warehouse is a conflict, and each Delivery of
-//! one of these orders.
+//! Either it is a long Stock-Level, which reads STOCK for a range of items by their keys: each New-Order of the
+//! warehouse that takes one of these items is a conflict. Or it reads the lines of the last orders of all ten
+//! districts, and the next order number of each district to find them: each New-Order of the warehouse is a conflict,
+//! and each Delivery of one of these orders.
 //!
 //! In the end it inserts a row into a log, so that it is no read-only transaction. The log is a heap, about which such
 //! transactions do not conflict. `tpcc.analytic_log` leaves the log out.
 
 use core::ops::{ControlFlow, Range};
 
+use engine::setting::{SettingError, Values};
 use engine::{Abort, Direction, Transaction};
 
 use super::input::{Analytic, AnalyticRows};
@@ -21,6 +22,60 @@ use super::{Output, Tpcc, found};
 /// The number of stocks that are prefetched together: so few that their rows and index entries fit into the first level
 /// of the cache.
 const PREFETCHED: u32 = 64;
+
+/// The transaction type of analytic transactions that log their results.
+pub(super) const ANALYTIC: usize = 6;
+/// The transaction type of analytic transactions that do not log their results.
+pub(super) const ANALYTIC_QUERY: usize = 7;
+
+/// The analytic transactions of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Analytics {
+    /// Their share of all requests, in percent.
+    pub(super) pct: f64,
+    pub(super) reach: Reach,
+    /// `true` if they log their results.
+    pub(super) are_logged: bool,
+}
+
+/// The rows that an analytic transaction adds up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The stock of this number of items.
+    Stock(u32),
+    /// The lines of this number of last orders of each district.
+    Lines(u32),
+}
+
+impl Analytics {
+    /// Creates the settings of the analytic transactions from their values.
+    ///
+    /// # Errors
+    /// If there are more of them and of audits than requests.
+    pub(super) fn new(values: &Values) -> Result<Self, SettingError> {
+        let (pct, audit_pct) = (values.real("tpcc.analytic_pct"), values.real("tpcc.audit_pct"));
+        if pct + audit_pct > 100.0 {
+            return Err(SettingError(format!(
+                "`tpcc.analytic_pct={pct}` and `tpcc.audit_pct={audit_pct}` are more than all requests: lower one"
+            )));
+        }
+        // At least one row is read, however small the share.
+        let part = |all: u64| {
+            let share = values.real("tpcc.analytic_share_pct") / 100.0;
+            ((all as f64 * share).round() as u64).clamp(1, all) as u32
+        };
+        let reach = match values.text("tpcc.analytic") {
+            "stock" => Reach::Stock(part(values.int("tpcc.items"))),
+            _ => Reach::Lines(part(values.int("tpcc.customers_per_district"))),
+        };
+        Ok(Self { pct, reach, are_logged: values.text("tpcc.analytic_log") == "on" })
+    }
+
+    /// The transaction type of the analytic transactions.
+    pub(super) fn kind(&self) -> usize {
+        if self.are_logged { ANALYTIC } else { ANALYTIC_QUERY }
+    }
+}
 
 impl Tpcc {
     /// Adds up the rows that the input names.
@@ -92,6 +147,7 @@ mod tests {
 
     use super::super::keys::DistrictKey;
     use super::super::rows::{DistrictInfo, DistrictNext, DistrictYtd, OrderLine, Site, Stock, StockInfo};
+    use super::super::settings::tests::settings;
     use super::super::tests::{check, declared, loaded, run};
     use super::super::{Input, Ledger, Scratch};
     use super::*;
@@ -124,6 +180,26 @@ mod tests {
             }
         }
         (tpcc, mock)
+    }
+
+    #[test]
+    fn audits_and_analytic_transactions_are_at_most_all_requests() {
+        assert!(settings(&[("audit_pct", "20"), ("analytic_pct", "80")], 1).is_ok());
+        let refusal = settings(&[("audit_pct", "20"), ("analytic_pct", "80.5")], 1).expect_err("refused").0;
+        assert!(refusal.contains("more than all requests"), "{refusal}");
+    }
+
+    #[test]
+    fn an_analytic_transaction_reads_the_asked_share_and_at_least_one() {
+        let reach = |of, pct| {
+            let given = [("analytic", of), ("analytic_share_pct", pct), ("customers_per_district", "1000")];
+            settings(&given, 1).expect("legal").analytics.reach
+        };
+        assert_eq!(
+            ["0.01", "20", "100"].map(|pct| reach("stock", pct)),
+            [10, 20_000, 100_000].map(Reach::Stock)
+        );
+        assert_eq!(["0.01", "20", "100"].map(|pct| reach("lines", pct)), [1, 200, 1_000].map(Reach::Lines));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The rows that requests are known to touch before they are executed.
 //!
 //! Left out are rows that no transaction writes, and rows that are found only during the execution: those of a customer
-//! who is named and not numbered, of a customer's last order, and of the items of a district's last orders. Left out, too,
-//! are all rows of an analytic transaction: they are so many that it would belong to every other request.
+//! who is named and not numbered, of a customer's last order, and of the items of a district's last orders. Left out,
+//! too, are all rows of an analytic transaction: they are so many that it would belong to every other request.
 
 use engine::InputFootprint;
 

@@ -3,11 +3,12 @@
 use engine::{Drive, Forecast, Workload};
 
 use super::Tpcc;
+use super::analytic::{ANALYTIC, Reach};
 use super::rows::{
     AnalyticHistory, Customer, CustomerData, CustomerInfo, DISTRICTS, DistrictInfo, DistrictNext,
     DistrictYtd, History, Item, NewOrder, Order, OrderLine, Stock, StockInfo, Warehouse, WarehouseInfo,
 };
-use super::settings::{ANALYTIC, Home, Reach, Settings, TERMINALS, Ytd, any_line};
+use super::settings::{Home, Settings, TERMINALS, Ytd, any_line};
 
 /// The mean number of lines of an order: 5 to 15.
 const LINES_MEAN: u64 = 10;

@@ -6,11 +6,12 @@ use core::ops::{Range, RangeInclusive};
 use engine::{ClientId, Homes, Text};
 use stdx::Rng;
 
+use super::analytic::{ANALYTIC, Reach};
 use super::keys::home_number;
 use super::load::LOADED_AT_MS;
 use super::random::last_name;
 use super::rows::{DISTRICTS, LINES_MAX};
-use super::settings::{ANALYTIC, AUDIT, Home, Reach, Settings, TERMINALS};
+use super::settings::{AUDIT, Home, Settings, TERMINALS};
 
 /// A request.
 #[derive(Clone, Debug, PartialEq)]

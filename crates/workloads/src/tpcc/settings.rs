@@ -4,6 +4,7 @@ use engine::Pace;
 use engine::setting::{Range, Setting, SettingError, Values};
 use stdx::{Rng, Zipf};
 
+use super::analytic::{ANALYTIC, ANALYTIC_QUERY, Analytics};
 use super::random::{NuRand, Stream};
 use super::rows::{DISTRICTS, LINES_MAX};
 
@@ -21,10 +22,6 @@ const NARROW: [u32; 5] = [50, 50, 0, 0, 0];
 
 /// The transaction type of audits.
 pub(super) const AUDIT: usize = 5;
-/// The transaction type of analytic transactions that log their results.
-pub(super) const ANALYTIC: usize = 6;
-/// The transaction type of analytic transactions that do not log their results.
-pub(super) const ANALYTIC_QUERY: usize = 7;
 
 /// The number of terminals of a warehouse: one for each of its districts (TPC-C 4.2.2).
 pub(super) const TERMINALS: u32 = DISTRICTS as u32;
@@ -246,25 +243,6 @@ pub(super) struct Settings {
     pub(super) random_name: NuRand,
 }
 
-/// The analytic transactions of a run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Analytics {
-    /// Their share of all requests, in percent.
-    pub(super) pct: f64,
-    pub(super) reach: Reach,
-    /// `true` if they log their results.
-    pub(super) are_logged: bool,
-}
-
-/// The rows that an analytic transaction adds up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// The stock of this number of items.
-    Stock(u32),
-    /// The lines of this number of last orders of each district.
-    Lines(u32),
-}
-
 /// The way in which Payment changes `W_YTD` and `D_YTD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ytd {
@@ -377,8 +355,8 @@ impl Settings {
         })
     }
 
-    /// The waits of a terminal before and after a request of a type. Audits and analytic transactions have none, because
-    /// people do not send them.
+    /// The waits of a terminal before and after a request of a type. Audits and analytic transactions have none,
+    /// because people do not send them.
     pub(super) fn pace(&self, kind: usize) -> Pace {
         let (Some(scale), Some(keying_s)) = (self.wait_scale, KEYING_S.get(kind)) else { return Pace::NONE };
         let ns = |seconds: u64| (seconds as f64 * 1e9 * scale) as u64;
@@ -442,35 +420,8 @@ impl Settings {
     }
 }
 
-impl Analytics {
-    /// Creates the settings of the analytic transactions from their values.
-    fn new(values: &Values) -> Result<Self, SettingError> {
-        let (pct, audit_pct) = (values.real("tpcc.analytic_pct"), values.real("tpcc.audit_pct"));
-        if pct + audit_pct > 100.0 {
-            return Err(SettingError(format!(
-                "`tpcc.analytic_pct={pct}` and `tpcc.audit_pct={audit_pct}` are more than all requests: lower one"
-            )));
-        }
-        // At least one row is read, however small the share.
-        let part = |all: u64| {
-            let share = values.real("tpcc.analytic_share_pct") / 100.0;
-            ((all as f64 * share).round() as u64).clamp(1, all) as u32
-        };
-        let reach = match values.text("tpcc.analytic") {
-            "stock" => Reach::Stock(part(values.int("tpcc.items"))),
-            _ => Reach::Lines(part(values.int("tpcc.customers_per_district"))),
-        };
-        Ok(Self { pct, reach, are_logged: values.text("tpcc.analytic_log") == "on" })
-    }
-
-    /// The transaction type of the analytic transactions.
-    pub(super) fn kind(&self) -> usize {
-        if self.are_logged { ANALYTIC } else { ANALYTIC_QUERY }
-    }
-}
-
-/// The probability that a New-Order has at least one line of a kind that each line has with probability `p`: the mean of
-/// 1 - (1 - p)^n over orders of 5 to 15 lines.
+/// The probability that a New-Order has at least one line of a kind that each line has with probability `p`: the mean
+/// of 1 - (1 - p)^n over orders of 5 to 15 lines.
 pub(super) fn any_line(p: f64) -> f64 {
     let lengths = 5..=LINES_MAX as i32;
     let count = lengths.clone().count() as f64;
@@ -550,26 +501,6 @@ pub(super) mod tests {
         assert!(settings(&[("rollback_pct", "100"), ("mix", "1,0,0,0,0")], 1).is_err());
         assert!(settings(&[("rollback_pct", "100")], 1).is_ok());
         assert!(settings(&[("rollback_pct", "100"), ("mix", "1,0,0,0,0"), ("profile", "eased")], 1).is_ok());
-    }
-
-    #[test]
-    fn audits_and_analytic_transactions_are_at_most_all_requests() {
-        assert!(settings(&[("audit_pct", "20"), ("analytic_pct", "80")], 1).is_ok());
-        let refusal = settings(&[("audit_pct", "20"), ("analytic_pct", "80.5")], 1).expect_err("refused").0;
-        assert!(refusal.contains("more than all requests"), "{refusal}");
-    }
-
-    #[test]
-    fn an_analytic_transaction_reads_the_asked_share_and_at_least_one() {
-        let reach = |of, pct| {
-            let given = [("analytic", of), ("analytic_share_pct", pct), ("customers_per_district", "1000")];
-            settings(&given, 1).expect("legal").analytics.reach
-        };
-        assert_eq!(
-            ["0.01", "20", "100"].map(|pct| reach("stock", pct)),
-            [10, 20_000, 100_000].map(Reach::Stock)
-        );
-        assert_eq!(["0.01", "20", "100"].map(|pct| reach("lines", pct)), [1, 200, 1_000].map(Reach::Lines));
     }
 
     #[test]

@@ -99,7 +99,9 @@ fn audits_find_nothing_under_any_scheme() {
         // Any warehouse is home to any client. With fixed homes, no worker would write rows that another reads.
         let given = [("tpcc.audit_pct", "25"), ("tpcc.home", "uniform")];
         let measured = run(info.name, &given, 1_000);
-        let audits = measured.types.last().expect("TPC-C has types").commits;
+        let tpcc = WORKLOADS.iter().find(|workload| workload.name == "tpcc").expect("there is a TPC-C");
+        let kind = tpcc.types.iter().position(|of| of.name == "audit").expect("TPC-C has audits");
+        let audits = measured.types[kind].commits;
         assert!(audits > 50, "{}: {audits} audits", info.name);
     }
 }
@@ -156,6 +158,8 @@ fn memory_grows_by_what_was_inserted_and_by_no_more() {
             // The load is two warehouses of ten districts with twenty customers. Each customer has paid once.
             let rows = if loaded.name == "history" { 400 } else { loaded.entries };
             let added = if loaded.name == "history" { payments } else { end.entries - rows };
+            // The log of analytic transactions, which nobody sends here, has no rows: it must stay as it was.
+            let rows = rows.max(1);
             let scheme = (name, info.family.is_in_batches());
             assert_growth_is_explained(scheme, rows, added, loaded, end);
         }

@@ -8,7 +8,7 @@ use stdx::Rng;
 use crate::sweep::DRIVES;
 use crate::{Catalogue, Refusal};
 /// The range of a setting if none is given: the range that the literature uses, as far as a small machine can run it.
-const EXPLORED: [(&str, &str); 23] = [
+const EXPLORED: [(&str, &str); 25] = [
     ("workers", "1..4"),
     ("clients", "2..64"),
     ("retry", "same|drop|backoff"),
@@ -19,6 +19,8 @@ const EXPLORED: [(&str, &str); 23] = [
     ("tpcc.remote_payment_pct", "0..100"),
     ("tpcc.mix", "full|narrow"),
     ("tpcc.audit_pct", "0..50"),
+    ("tpcc.analytic_pct", "0..50"),
+    ("tpcc.analytic_share_pct", "1..100"),
     ("tpce.analytic_pct", "0..50"),
     ("tpce.group_pct", "1..60"),
     ("tpce.market_feed", "whole|per_entry"),

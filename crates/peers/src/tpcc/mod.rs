@@ -168,7 +168,7 @@ impl Body for Terminal {
                 Ok(())
             }
             Some(Input::StockLevel(input)) => procedures::stock_level(input, scratch, txn),
-            Some(Input::Audit(_)) | None => Err(Stop::Failed("no request was drawn".into())),
+            Some(Input::Audit(_) | Input::Analytic(_)) | None => Err(Stop::Failed("no request was drawn".into())),
         }
     }
 }

@@ -12,7 +12,7 @@ use core::ops::ControlFlow;
 use engine::{Abort, Direction, Transaction};
 
 use super::input::Audit;
-use super::keys::{DistrictKey, NewOrderKey, OrderKey, OrderLineKey, WarehouseKey, district_number};
+use super::keys::{DistrictKey, NewOrderKey, OrderKey, OrderLineKey, WarehouseKey};
 use super::rows::DISTRICTS;
 use super::{Output, Tpcc, found};
 
@@ -51,22 +51,13 @@ impl Audit {
 impl Tpcc {
     /// Audits the money of a warehouse, the order numbers of a district, and one order.
     pub(super) fn audit<T: Transaction>(&self, input: &Audit, txn: &mut T) -> Result<Output, Abort> {
-        let next = self.next_number(input, txn)?;
+        let next = self.read_next_order(input.warehouse, input.district, txn)?;
         let findings = [
             self.audit_money(input, txn)?,
             self.audit_numbers(input, next, txn)?,
             self.audit_lines(input, next, txn)?,
         ];
         Ok(Output::Audit { finding: findings.into_iter().flatten().next() })
-    }
-
-    /// Returns the number of the district's next order.
-    fn next_number<T: Transaction>(&self, input: &Audit, txn: &mut T) -> Result<u32, Abort> {
-        if self.settings.is_eased {
-            return Ok(self.order_numbers[district_number(input.warehouse, input.district)].peek() as u32);
-        }
-        let key = DistrictKey::new(input.warehouse, input.district);
-        Ok(found(txn.read(self.tables.district_next, key, |row| row.order)?)? as u32)
     }
 
     /// Checks 3.3.2.1: `W_YTD` is the sum of `D_YTD`.

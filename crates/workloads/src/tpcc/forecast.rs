@@ -3,11 +3,12 @@
 use engine::{Drive, Forecast, Workload};
 
 use super::Tpcc;
+use super::analytic::{ANALYTIC, Reach};
 use super::rows::{
-    Customer, CustomerData, CustomerInfo, DistrictInfo, DistrictNext, DistrictYtd, History, Item, NewOrder,
-    Order, OrderLine, Stock, StockInfo, Warehouse, WarehouseInfo,
+    AnalyticHistory, Customer, CustomerData, CustomerInfo, DISTRICTS, DistrictInfo, DistrictNext,
+    DistrictYtd, History, Item, NewOrder, Order, OrderLine, Stock, StockInfo, Warehouse, WarehouseInfo,
 };
-use super::settings::{Home, Settings, TERMINALS, Ytd};
+use super::settings::{Home, Settings, TERMINALS, Ytd, any_line};
 
 /// The mean number of lines of an order: 5 to 15.
 const LINES_MEAN: u64 = 10;
@@ -58,6 +59,9 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
                 .to_owned(),
         );
     }
+    if settings.analytics.pct > 0.0 {
+        sentences.push(analytic(settings));
+    }
     if settings.is_eased {
         sentences.push(
             "The profile is eased: order ids come from a counter outside of the transactions, New-Orders write \
@@ -75,6 +79,8 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
             ("clients at the busiest warehouse", f64::from(drive.clients) * settings.busiest_home()),
             ("multi-warehouse share", multi_warehouse(settings)),
             ("read-only share", read_only(settings)),
+            ("analytic share", settings.analytics.pct / 100.0),
+            ("rows an analytic transaction reads", analytic_rows(settings) as f64),
         ],
     }
 }
@@ -96,13 +102,15 @@ const NEW_ORDER_BYTES: usize =
 
 /// The mean number of bytes of rows that a transaction of the mix adds.
 fn growth(settings: &Settings) -> u64 {
-    let bytes = settings.share(0) * NEW_ORDER_BYTES as f64 + settings.share(1) * size_of::<History>() as f64;
+    let bytes = settings.share(0) * NEW_ORDER_BYTES as f64
+        + settings.share(1) * size_of::<History>() as f64
+        + settings.share(ANALYTIC) * size_of::<AnalyticHistory>() as f64;
     bytes.ceil() as u64
 }
 
 /// The mean number of rows that a transaction of the mix adds.
 fn growth_rows(settings: &Settings) -> f64 {
-    settings.share(0) * (2 + LINES_MEAN) as f64 + settings.share(1)
+    settings.share(0) * (2 + LINES_MEAN) as f64 + settings.share(1) + settings.share(ANALYTIC)
 }
 
 fn data(settings: &Settings, rows: u64, row_bytes: u64) -> String {
@@ -128,6 +136,48 @@ fn mix(settings: &Settings) -> String {
         parts.join(", "),
         100.0 * read_only(settings),
         share(0) * settings.rollback_pct / 100.0,
+    )
+}
+
+/// The mean number of rows that an analytic transaction adds up.
+fn analytic_rows(settings: &Settings) -> u64 {
+    match settings.analytics.reach {
+        Reach::Stock(items) => u64::from(items),
+        Reach::Lines(orders) => u64::from(DISTRICTS) * u64::from(orders) * LINES_MEAN,
+    }
+}
+
+fn analytic(settings: &Settings) -> String {
+    let rows = thousands(analytic_rows(settings));
+    let reads = match settings.analytics.reach {
+        Reach::Stock(items) => format!(
+            "the stock of {rows} of the {} items of a warehouse, and conflicts with each New-Order that takes one of \
+             them meanwhile: about {:.1}% of the New-Orders of the warehouse do",
+            thousands(u64::from(settings.items)),
+            100.0 * any_line(f64::from(items) / f64::from(settings.items)),
+        ),
+        Reach::Lines(orders) => format!(
+            "the last {} of each district of a warehouse, about {rows} lines, and conflicts with {}, and with each \
+             Delivery of one of these orders: {} wait in each district after the load, and the oldest is delivered \
+             first",
+            count(u64::from(orders), "order"),
+            if settings.is_eased {
+                "New-Orders that have drawn their number and not committed"
+            } else {
+                "each New-Order of the warehouse meanwhile, by the next order number of the district"
+            },
+            thousands(u64::from(settings.undelivered())),
+        ),
+    };
+    format!(
+        "Analytic transactions: {}% of all; each reads {reads}; {}; results are not comparable with those of the \
+         standard.",
+        settings.analytics.pct,
+        if settings.analytics.are_logged {
+            "it logs its result, so that it is no read-only transaction"
+        } else {
+            "it writes nothing, so that a scheme may serve it from a snapshot if it knows that beforehand"
+        },
     )
 }
 
@@ -255,6 +305,46 @@ mod tests {
     }
 
     #[test]
+    fn analytic_transactions_say_what_they_read_and_what_conflicts() {
+        let text = |given: &[(&str, &str)]| {
+            said(&[&[("analytic_pct", "20")], given].concat(), 1).sentences.join("\n")
+        };
+        assert!(!said(&[("analytic", "lines")], 1).sentences.join("\n").contains("nalytic"));
+        let (stock, lines) = (text(&[]), text(&[("analytic", "lines"), ("analytic_share_pct", "50")]));
+        // The mean of 1 - 0.8^n over n from 5 to 15 is 1 - (0.8^5 - 0.8^16) / 2.2.
+        for figure in [
+            "new_order 36.0%, payment 34.4%",
+            "analytic 20.0%; 6.4% only read",
+            "20% of all; each reads the stock of 20,000 of the 100,000 items",
+            "about 86.4% of the New-Orders",
+            "logs its result",
+            "not comparable",
+        ] {
+            assert!(stock.contains(figure), "{figure} in {stock}");
+        }
+        for figure in
+            ["last 1,500 orders of each district", "about 150,000 lines", "each New-Order", "900 wait in"]
+        {
+            assert!(lines.contains(figure), "{figure} in {lines}");
+        }
+        let query = text(&[("analytic_log", "off")]);
+        assert!(query.contains("analytic_query 20.0%; 26.4% only read") && query.contains("writes nothing"));
+        assert!(text(&[("analytic", "lines"), ("profile", "eased")]).contains("drawn their number"));
+    }
+
+    #[test]
+    fn only_logged_analytic_transactions_add_rows() {
+        let grown = |given: &[(&str, &str)]| {
+            let forecast = said(&[&[("mix", "0,0,1,0,0")], given].concat(), 1);
+            (forecast.growth_rows, forecast.growth_bytes)
+        };
+        assert_eq!(grown(&[]), (0.0, 0));
+        // A quarter of the requests adds a row of 24 bytes each.
+        assert_eq!(grown(&[("analytic_pct", "25")]), (0.25, 6));
+        assert_eq!(grown(&[("analytic_pct", "25"), ("analytic_log", "off")]), (0.0, 0));
+    }
+
+    #[test]
     fn features_say_what_settings_come_to_together() {
         let of = |given: &[(&str, &str)], clients: u32, name: &str| {
             let features = said(given, clients).features;
@@ -270,6 +360,9 @@ mod tests {
         assert!((of(&[], 1, "read-only share") - 0.08).abs() < 1e-9);
         let none = [("warehouses", "4"), ("remote_item_pct", "0"), ("remote_payment_pct", "0")];
         assert!(of(&none, 1, "multi-warehouse share").abs() < 1e-12);
+        assert!((of(&[("analytic_pct", "5")], 1, "analytic share") - 0.05).abs() < 1e-9);
+        let lines = [("analytic", "lines"), ("analytic_share_pct", "1")];
+        assert!((of(&lines, 1, "rows an analytic transaction reads") - 3_000.0).abs() < 1e-9);
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! Inputs: the requests of terminals, drawn according to TPC-C 2.4.1 to 2.8.1. An input is a plain value,
 //! the same for every scheme and any number of workers, and can be executed again.
 
-use core::ops::RangeInclusive;
+use core::ops::{Range, RangeInclusive};
 
 use engine::{ClientId, Homes, Text};
 use stdx::Rng;
 
+use super::analytic::{ANALYTIC, Reach};
 use super::keys::home_number;
 use super::load::LOADED_AT_MS;
 use super::random::last_name;
 use super::rows::{DISTRICTS, LINES_MAX};
-use super::settings::{Home, Settings, TERMINALS};
+use super::settings::{AUDIT, Home, Settings, TERMINALS};
 
 /// A request.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,8 @@ pub enum Input {
     StockLevel(StockLevel),
     /// An audit checks that the rows read by one transaction are consistent with each other.
     Audit(Audit),
+    /// An analyst adds up many rows of a warehouse.
+    Analytic(Analytic),
 }
 
 /// The input of a New-Order (TPC-C 2.4.1).
@@ -131,6 +134,32 @@ pub struct Audit {
     pub draw: u32,
 }
 
+/// The input of an analytic transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analytic {
+    /// `W_ID`.
+    pub warehouse: u16,
+    /// The rows to add up.
+    pub rows: AnalyticRows,
+}
+
+/// The rows that an analytic transaction adds up.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnalyticRows {
+    /// The stock of a range of items.
+    Stock {
+        /// The range of `S_I_ID`, which is not empty.
+        items: Range<u32>,
+        /// The threshold: a stock with a lower quantity is low.
+        threshold: i32,
+    },
+    /// The lines of the last orders of each district.
+    Lines {
+        /// The number of orders of a district.
+        orders: u32,
+    },
+}
+
 impl Delivery {
     /// Returns the next transaction of the same Delivery, for as many districts, or `None` after the last
     /// district.
@@ -156,7 +185,7 @@ impl NewOrder {
 }
 
 impl Input {
-    /// Returns the index of the request's transaction type.
+    /// Returns the index of the request's transaction type, if analytic transactions log their results.
     #[inline]
     pub(super) fn kind(&self) -> usize {
         match self {
@@ -165,7 +194,8 @@ impl Input {
             Self::OrderStatus(_) => 2,
             Self::Delivery(_) => 3,
             Self::StockLevel(_) => 4,
-            Self::Audit(_) => 5,
+            Self::Audit(_) => AUDIT,
+            Self::Analytic(_) => ANALYTIC,
         }
     }
 
@@ -186,7 +216,8 @@ impl Input {
             Self::OrderStatus(OrderStatus { warehouse, .. })
             | Self::Delivery(Delivery { warehouse, .. })
             | Self::StockLevel(StockLevel { warehouse, .. })
-            | Self::Audit(Audit { warehouse, .. }) => homes.add(home_number(*warehouse)),
+            | Self::Audit(Audit { warehouse, .. })
+            | Self::Analytic(Analytic { warehouse, .. }) => homes.add(home_number(*warehouse)),
         }
         homes
     }
@@ -206,6 +237,11 @@ impl Settings {
                 district: district(rng),
                 draw: rng.below(1 << 32) as u32,
             });
+        }
+        // The same holds for analytic transactions, which are a share of all requests and not of those that are left.
+        let pct = self.analytics.pct;
+        if pct > 0.0 && rng.percent(100.0 * pct / (100.0 - self.audit_pct)) {
+            return Input::Analytic(Analytic { warehouse, rows: self.analytic_rows(rng) });
         }
         let mut drawn = rng.below(u64::from(self.weights.iter().sum::<u32>())) as u32;
         let is_drawn = |&weight: &u32| {
@@ -227,8 +263,19 @@ impl Settings {
             _ => {
                 // Each terminal has a fixed district (TPC-C 2.8.1.1).
                 let district = (client.0 % u32::from(DISTRICTS)) as u8 + 1;
-                Input::StockLevel(StockLevel { warehouse, district, threshold: rng.between(10, 20) as i32 })
+                Input::StockLevel(StockLevel { warehouse, district, threshold: threshold(rng) })
             }
+        }
+    }
+
+    /// Draws the rows of an analytic transaction.
+    fn analytic_rows(&self, rng: &mut Rng) -> AnalyticRows {
+        match self.analytics.reach {
+            Reach::Stock(count) => {
+                let first = rng.between(1, u64::from(self.items - count) + 1) as u32;
+                AnalyticRows::Stock { items: first..first + count, threshold: threshold(rng) }
+            }
+            Reach::Lines(orders) => AnalyticRows::Lines { orders },
         }
     }
 
@@ -312,6 +359,11 @@ fn district(rng: &mut Rng) -> u8 {
     rng.between(1, u64::from(DISTRICTS)) as u8
 }
 
+/// Draws the threshold below which a stock is low (TPC-C 2.8.1.2).
+fn threshold(rng: &mut Rng) -> i32 {
+    rng.between(10, 20) as i32
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::settings::tests::settings;
@@ -363,7 +415,7 @@ mod tests {
                 Input::OrderStatus(status) => assert!((1..=10).contains(&status.district)),
                 Input::Delivery(delivery) => assert!((1..=10).contains(&delivery.carrier)),
                 Input::StockLevel(level) => assert!((10..=20).contains(&level.threshold)),
-                Input::Audit(_) => panic!("no audits were asked for"),
+                Input::Audit(_) | Input::Analytic(_) => panic!("{input:?} was not asked for"),
             }
         }
     }
@@ -412,6 +464,65 @@ mod tests {
         for (count, percent) in counts.into_iter().zip([36.0, 34.4, 3.2, 3.2, 3.2, 20.0]) {
             assert!((f64::from(count) - percent * 1e3).abs() < 500.0, "{counts:?}");
         }
+    }
+
+    #[test]
+    fn analytic_transactions_are_the_asked_share_beside_audits() {
+        let mut counts = [0_u32; 7];
+        for input in inputs(&[("analytic_pct", "30"), ("audit_pct", "20")], 1, 100_000) {
+            counts[input.kind()] += 1;
+        }
+        for (count, percent) in counts.into_iter().zip([22.5, 21.5, 2.0, 2.0, 2.0, 20.0, 30.0]) {
+            assert!((f64::from(count) - percent * 1e3).abs() < 500.0, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn settings_of_analytic_transactions_that_nobody_sends_change_no_request() {
+        let others = [("analytic", "lines"), ("analytic_share_pct", "70"), ("analytic_log", "off")];
+        for mix in [("audit_pct", "0"), ("audit_pct", "20")] {
+            let all = inputs(&[mix, others[0], others[1], others[2]], 3, 3_000);
+            assert!(all == inputs(&[mix], 3, 3_000));
+        }
+    }
+
+    #[test]
+    fn a_seed_draws_the_same_requests_for_good() {
+        // Results of other versions compare only if the requests are the same: FNV-1a of all that was drawn.
+        let hash = |given: &[(&str, &str)]| {
+            let text = format!("{:?}", inputs(given, 3, 1_000));
+            let hash = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            text.bytes().fold(0xcbf2_9ce4_8422_2325, hash)
+        };
+        assert_eq!(hash(&[("warehouses", "5")]), 0xd77d_4d8e_c18c_a9d2);
+        let audited = [("warehouses", "5"), ("audit_pct", "20"), ("home", "uniform")];
+        assert_eq!(hash(&audited), 0x56fc_aa2d_221c_5e32);
+    }
+
+    #[test]
+    fn analytic_ranges_are_of_the_asked_length_and_lie_anywhere() {
+        let ranges = |pct| {
+            let given = [("items", "50"), ("analytic_pct", "90"), ("analytic_share_pct", pct)];
+            let all = inputs(&given, 1, 5_000).into_iter();
+            let ranges = all.filter_map(|input| match input {
+                Input::Analytic(Analytic { rows: AnalyticRows::Stock { items, threshold }, .. }) => {
+                    assert!((10..=20).contains(&threshold));
+                    Some(items)
+                }
+                _ => None,
+            });
+            ranges.collect::<Vec<_>>()
+        };
+        for (pct, len) in [("0.01", 1), ("20", 10), ("100", 50)] {
+            let all = ranges(pct);
+            assert!(all.iter().all(|items| items.len() == len), "{pct}");
+            let firsts: std::collections::BTreeSet<_> = all.iter().map(|items| items.start).collect();
+            assert!(firsts.into_iter().eq(1..=51 - len as u32), "{pct}");
+        }
+        let given = [("analytic", "lines"), ("customers_per_district", "50"), ("analytic_pct", "90")];
+        let lines = inputs(&given, 1, 100).into_iter().find(|input| input.kind() == ANALYTIC);
+        let Some(Input::Analytic(Analytic { rows, .. })) = lines else { panic!("nine in ten are analytic") };
+        assert_eq!(rows, AnalyticRows::Lines { orders: 10 });
     }
 
     #[test]

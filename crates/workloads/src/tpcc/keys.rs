@@ -70,7 +70,8 @@ macro_rules! one_word_key {
 }
 
 one_word_key!(
-    /// The key (`W_ID`). Also gives the home of a HISTORY row, which has no key.
+    /// The key (`W_ID`). Also gives the home of a row of HISTORY or of the log of the analytic transactions, which has
+    /// no key.
     WarehouseKey(warehouse: u16) = pack(warehouse, 0, 0, 0), at_warehouse
 );
 one_word_key!(

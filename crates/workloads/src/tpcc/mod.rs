@@ -4,8 +4,10 @@
 //! All five types run with their inserts, deletes, range scans, look-ups by name and rollbacks. The
 //! terminals' screens are left out: the data of a screen is collected (see [`Screen`]) but not drawn. The
 //! waits of terminals are optional. After a run the conditions of `check` decide whether the committed
-//! rows are consistent as the specification requires. An optional [`Audit`] decides it during the run.
+//! rows are consistent as the specification requires. An optional [`Audit`] decides it during the run. An optional
+//! [`Analytic`] transaction, which the specification does not have, reads long beside the short ones.
 
+mod analytic;
 mod audit;
 mod check;
 mod customer;
@@ -33,7 +35,10 @@ use stdx::Rng;
 use zerocopy::FromZeros;
 
 pub use audit::FailedCondition;
-pub use input::{Audit, Delivery, Input, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel, Who};
+pub use input::{
+    Analytic, AnalyticRows, Audit, Delivery, Input, NewOrder, OrderLineInput, OrderStatus, Payment,
+    StockLevel, Who,
+};
 pub use new_order::LineShown;
 pub use order_status::{StatusLine, StatusShown};
 pub use rows::{Address, Person, Site};
@@ -98,6 +103,15 @@ pub enum Output {
         /// The first condition that did not hold.
         finding: Option<FailedCondition>,
     },
+    /// The result of an analytic transaction.
+    Analytic {
+        /// The sum of `S_QUANTITY`, or of `OL_AMOUNT` in cents.
+        total: i64,
+        /// The number of rows added up.
+        rows: u32,
+        /// The number of these that are stock below the threshold.
+        low: u32,
+    },
 }
 
 /// The data that a terminal shows after the last transaction, beside its [`Output`] (TPC-C 2.4.3 to
@@ -154,6 +168,8 @@ pub struct Ledger {
     audits: (u64, u64),
     /// The finding of the first audit that found a violation.
     finding: Option<FailedCondition>,
+    /// The number of analytic transactions.
+    analytics: u64,
 }
 
 /// Commits in one district.
@@ -196,6 +212,8 @@ impl Workload for Tpcc {
         TxnType { name: "delivery", read_only: false },
         TxnType { name: "stock_level", read_only: true },
         TxnType { name: "audit", read_only: true },
+        TxnType { name: "analytic", read_only: false },
+        TxnType { name: "analytic_query", read_only: true },
     ];
     const SETTINGS: &'static [Setting] = SETTINGS;
     type Input = Input;
@@ -235,7 +253,10 @@ impl Workload for Tpcc {
 
     #[inline]
     fn kind(&self, input: &Input) -> usize {
-        input.kind()
+        match input {
+            Input::Analytic(_) => self.settings.analytics.kind(),
+            _ => input.kind(),
+        }
     }
 
     fn homes(&self, input: &Input) -> Homes {
@@ -260,6 +281,7 @@ impl Workload for Tpcc {
             Input::Delivery(input) => self.delivery(input, txn),
             Input::StockLevel(input) => self.stock_level(input, &mut scratch.items, txn),
             Input::Audit(input) => self.audit(input, txn),
+            Input::Analytic(input) => self.analytic(input, txn),
         }
     }
 
@@ -291,6 +313,7 @@ impl Workload for Tpcc {
                 ledger.audits.1 += u64::from(finding.is_some());
                 ledger.finding = ledger.finding.or(*finding);
             }
+            (Input::Analytic(_), _) => ledger.analytics += 1,
             _ => {}
         }
     }
@@ -317,7 +340,7 @@ mod tests {
         let mut schema = Schema::new();
         let drive = Drive { workers: 1, clients, seed: 1 };
         let tpcc = Tpcc::declare(&values, drive, &mut schema).expect("not contradictory");
-        (tpcc, Mock::new(&schema, &["history"]))
+        (tpcc, Mock::new(&schema, &["history", "analytic_history"]))
     }
 
     /// Declares the workload and loads its database.

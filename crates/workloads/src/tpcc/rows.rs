@@ -1,4 +1,4 @@
-//! Rows: the nine tables of TPC-C 1.3 as column groups of fixed layout.
+//! Rows: the nine tables of TPC-C 1.3, and the log of the analytic transactions, as column groups of fixed layout.
 //!
 //! Columns that are written together form a column group, and so do columns that are only read. Each
 //! group is copied, locked and validated by itself. Thus a Payment (which writes `W_YTD`) and a
@@ -181,6 +181,18 @@ row!(
         district: u8,
         data: Text<24>,
         pad: [u8; 2],
+    }
+);
+
+row!(
+    /// The log of the analytic transactions, which is no table of the specification: they append, and only the checks
+    /// read.
+    AnalyticHistory of WarehouseKey, indexes () {
+        total: i64,
+        rows: u32,
+        low: u32,
+        warehouse: u16,
+        pad: [u8; 6],
     }
 );
 

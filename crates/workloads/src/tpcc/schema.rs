@@ -1,13 +1,15 @@
 //! The schema: the tables, their kinds of lookup, their column groups and their secondary indexes.
 //!
 //! Tables that are read only by single keys are hashed. NEW-ORDER and ORDER-LINE are ordered, because
-//! Delivery reads the oldest order and Stock-Level reads a range. HISTORY is a heap.
+//! Delivery reads the oldest order and Stock-Level reads a range. HISTORY and the log of the analytic transactions are
+//! heaps.
 
 use engine::{Index, Lookup, Schema, Table};
 
 use super::rows::{
-    ByCustomer, ByName, Customer, CustomerData, CustomerInfo, DISTRICTS, DistrictInfo, DistrictNext,
-    DistrictYtd, History, Item, NewOrder, Order, OrderLine, Stock, StockInfo, Warehouse, WarehouseInfo,
+    AnalyticHistory, ByCustomer, ByName, Customer, CustomerData, CustomerInfo, DISTRICTS, DistrictInfo,
+    DistrictNext, DistrictYtd, History, Item, NewOrder, Order, OrderLine, Stock, StockInfo, Warehouse,
+    WarehouseInfo,
 };
 use super::settings::Settings;
 
@@ -32,6 +34,7 @@ pub(super) struct Tables {
     pub(super) item: Table<Item>,
     pub(super) stock: Table<Stock>,
     pub(super) stock_info: Table<StockInfo>,
+    pub(super) analytic_history: Table<AnalyticHistory>,
     pub(super) customer_by_name: Index<CustomerInfo, ByName>,
     pub(super) order_by_customer: Index<Order, ByCustomer>,
 }
@@ -64,6 +67,7 @@ impl Tables {
         let item = schema.table("item", Lookup::Point, items).group();
         let mut table = schema.table("stock", Lookup::Point, warehouses * items);
         let (stock, stock_info) = (table.group(), table.group());
+        let analytic_history = schema.table("analytic_history", Lookup::Heap, 0).group();
         Self {
             warehouse,
             warehouse_info,
@@ -80,6 +84,7 @@ impl Tables {
             item,
             stock,
             stock_info,
+            analytic_history,
             customer_by_name,
             order_by_customer,
         }

@@ -4,6 +4,7 @@ use engine::Pace;
 use engine::setting::{Range, Setting, SettingError, Values};
 use stdx::{Rng, Zipf};
 
+use super::analytic::{ANALYTIC, ANALYTIC_QUERY, Analytics};
 use super::random::{NuRand, Stream};
 use super::rows::{DISTRICTS, LINES_MAX};
 
@@ -18,6 +19,9 @@ const WAREHOUSES_MAX: u64 = 4_096;
 const FULL: [u32; 5] = [45, 43, 4, 4, 4];
 /// The two-type mix of the research engines.
 const NARROW: [u32; 5] = [50, 50, 0, 0, 0];
+
+/// The transaction type of audits.
+pub(super) const AUDIT: usize = 5;
 
 /// The number of terminals of a warehouse: one for each of its districts (TPC-C 4.2.2).
 pub(super) const TERMINALS: u32 = DISTRICTS as u32;
@@ -114,6 +118,42 @@ pub(super) const SETTINGS: &[Setting] = &[
         stresses: "long reads across what New-Orders, Payments and Deliveries write",
     },
     Setting {
+        name: "tpcc.analytic_pct",
+        default: "0",
+        range: Range::Real(0.0, 90.0),
+        unit: "% of all requests",
+        doc: "How many requests are analytic transactions instead, which add up many rows of the home warehouse; the \
+              others keep their proportions. Results do not compare with those of the standard, which has none.",
+        stresses: "long reads beside short transactions",
+    },
+    Setting {
+        name: "tpcc.analytic",
+        default: "stock",
+        range: Range::Choice(&["stock", "lines"]),
+        unit: "",
+        doc: "The rows that an analytic transaction adds up: the `stock` of a range of items, with a count of those \
+              that are low, or the `lines` of the last orders of all ten districts.",
+        stresses: "`stock`: updates by New-Orders beside long reads; `lines`: their inserts",
+    },
+    Setting {
+        name: "tpcc.analytic_share_pct",
+        default: "20",
+        range: Range::Real(0.01, 100.0),
+        unit: "% of the loaded rows",
+        doc: "How much an analytic transaction reads: a share of the warehouse's stock, from a random item on, or as \
+              many last orders of each district as are this share of its loaded orders.",
+        stresses: "the length of the analytic reads, and their conflicts",
+    },
+    Setting {
+        name: "tpcc.analytic_log",
+        default: "on",
+        range: Range::Choice(&["on", "off"]),
+        unit: "",
+        doc: "Whether an analytic transaction logs its result in a row of its own, so that it is no read-only \
+              transaction, which some schemes serve from a snapshot.",
+        stresses: "read-mostly transactions, which read-only snapshots do not help",
+    },
+    Setting {
         name: "tpcc.profile",
         default: "standard",
         range: Range::Choice(&["standard", "eased"]),
@@ -188,6 +228,7 @@ pub(super) struct Settings {
     /// Zero with one warehouse.
     pub(super) remote_payment_pct: f64,
     pub(super) audit_pct: f64,
+    pub(super) analytics: Analytics,
     /// Zero with the profile `eased`.
     pub(super) rollback_pct: f64,
     pub(super) is_eased: bool,
@@ -268,8 +309,9 @@ impl Settings {
     /// Creates the settings from their values.
     ///
     /// # Errors
-    /// If the mix has only New-Orders and 100% of them roll back: such a run commits nothing. If the settings for
-    /// terminals contradict other settings or the number of clients.
+    /// If the mix has only New-Orders and 100% of them roll back: such a run commits nothing. If audits and analytic
+    /// transactions are more than all requests. If the settings for terminals contradict other settings or the number
+    /// of clients.
     pub(super) fn new(values: &Values, clients: u32, seed: u64) -> Result<Self, SettingError> {
         let weights = mix(values.text("tpcc.mix")).expect("checked against its range");
         let warehouses = values.int("tpcc.warehouses");
@@ -300,6 +342,7 @@ impl Settings {
             remote_item_pct: remote("tpcc.remote_item_pct"),
             remote_payment_pct: remote("tpcc.remote_payment_pct"),
             audit_pct: values.real("tpcc.audit_pct"),
+            analytics: Analytics::new(values)?,
             rollback_pct,
             is_eased,
             is_hot_last: values.text("tpcc.hot_rows") == "last",
@@ -312,8 +355,8 @@ impl Settings {
         })
     }
 
-    /// The waits of a terminal before and after a request of a type. Audits have none, because people do not send
-    /// them.
+    /// The waits of a terminal before and after a request of a type. Audits and analytic transactions have none,
+    /// because people do not send them.
     pub(super) fn pace(&self, kind: usize) -> Pace {
         let (Some(scale), Some(keying_s)) = (self.wait_scale, KEYING_S.get(kind)) else { return Pace::NONE };
         let ns = |seconds: u64| (seconds as f64 * 1e9 * scale) as u64;
@@ -347,18 +390,20 @@ impl Settings {
 
     /// The share of a type among the requests, from 0 to 1.
     pub(super) fn share(&self, kind: usize) -> f64 {
-        let audits = self.audit_pct / 100.0;
-        let of_mix = |&weight: &u32| f64::from(weight) / f64::from(self.weights.iter().sum::<u32>());
-        self.weights.get(kind).map_or(audits, |weight| (1.0 - audits) * of_mix(weight))
+        let (audits, analytics) = (self.audit_pct / 100.0, self.analytics.pct / 100.0);
+        match kind {
+            AUDIT => audits,
+            ANALYTIC | ANALYTIC_QUERY if kind == self.analytics.kind() => analytics,
+            _ => {
+                let weight = self.weights.get(kind).map_or(0.0, |&weight| f64::from(weight));
+                (1.0 - audits - analytics) * weight / f64::from(self.weights.iter().sum::<u32>())
+            }
+        }
     }
 
-    /// The probability that a New-Order has at least one remote line: the mean of 1 - (1 - p)^n over
-    /// orders of 5 to 15 lines.
+    /// The probability that a New-Order has at least one remote line.
     pub(super) fn remote_new_order(&self) -> f64 {
-        let home_line = 1.0 - self.remote_item_pct / 100.0;
-        let lengths = 5..=LINES_MAX as i32;
-        let count = lengths.clone().count() as f64;
-        lengths.map(|lines| 1.0 - home_line.powi(lines)).sum::<f64>() / count
+        any_line(self.remote_item_pct / 100.0)
     }
 
     /// The share of all transactions whose home is the busiest warehouse.
@@ -373,6 +418,14 @@ impl Settings {
             Home::Zipf { ranks, .. } => ranks.probability(0),
         }
     }
+}
+
+/// The probability that a New-Order has at least one line of a kind that each line has with probability `p`: the mean
+/// of 1 - (1 - p)^n over orders of 5 to 15 lines.
+pub(super) fn any_line(p: f64) -> f64 {
+    let lengths = 5..=LINES_MAX as i32;
+    let count = lengths.clone().count() as f64;
+    lengths.map(|lines| 1.0 - (1.0 - p).powi(lines)).sum::<f64>() / count
 }
 
 /// The number of terminals if `tpcc.terminals` is on, else `None`.
@@ -448,6 +501,17 @@ pub(super) mod tests {
         assert!(settings(&[("rollback_pct", "100"), ("mix", "1,0,0,0,0")], 1).is_err());
         assert!(settings(&[("rollback_pct", "100")], 1).is_ok());
         assert!(settings(&[("rollback_pct", "100"), ("mix", "1,0,0,0,0"), ("profile", "eased")], 1).is_ok());
+    }
+
+    #[test]
+    fn the_shares_of_all_types_are_those_of_the_settings() {
+        for (log, kind) in [("on", ANALYTIC), ("off", ANALYTIC_QUERY)] {
+            let given = [("audit_pct", "10"), ("analytic_pct", "30"), ("analytic_log", log)];
+            let settings = settings(&given, 1).expect("legal");
+            let shares: Vec<f64> = (0..8).map(|kind| settings.share(kind)).collect();
+            assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
+            assert!((shares[kind] - 0.3).abs() < 1e-9 && (shares[0] - 0.27).abs() < 1e-9, "{shares:?}");
+        }
     }
 
     #[test]

@@ -59,6 +59,20 @@ impl ItemSet {
 }
 
 impl Tpcc {
+    /// Reads the number of a district's next order without taking it.
+    pub(super) fn read_next_order<T: Transaction>(
+        &self,
+        warehouse: u16,
+        district: u8,
+        txn: &mut T,
+    ) -> Result<u32, Abort> {
+        if self.settings.is_eased {
+            return Ok(self.order_numbers[district_number(warehouse, district)].peek() as u32);
+        }
+        let key = DistrictKey::new(warehouse, district);
+        Ok(found(txn.read(self.tables.district_next, key, |row| row.order)?)? as u32)
+    }
+
     /// Counts the items that are low in stock.
     pub(super) fn stock_level<T: Transaction>(
         &self,
@@ -67,13 +81,7 @@ impl Tpcc {
         txn: &mut T,
     ) -> Result<Output, Abort> {
         let (tables, warehouse, district) = (&self.tables, input.warehouse, input.district);
-        let next = if self.settings.is_eased {
-            self.order_numbers[district_number(warehouse, district)].peek()
-        } else {
-            let key = DistrictKey::new(warehouse, district);
-            found(txn.read(tables.district_next, key, |row| row.order)?)?
-        } as u32;
-
+        let next = self.read_next_order(warehouse, district, txn)?;
         items.clear();
         let mut has_room = true;
         let first = OrderLineKey::new(warehouse, district, next.saturating_sub(ORDERS), 0);

@@ -25,6 +25,7 @@
 //! | plus 21 | HISTORY has as many rows of a district as Payments committed there |
 //! | plus 22 | as many orders of a district are delivered as Deliveries reported |
 //! | plus 23 | no audit that committed during the run found something |
+//! | plus 24 | the log of the analytic transactions has a row of each that committed and logs |
 //!
 //! With the profile `eased` order numbers have holes, and districts do not count orders. Then 3.3.2.2, 3
 //! and plus 14 require only that no number reaches the counter's next number, that `D_NEXT_O_ID` is as
@@ -111,6 +112,7 @@ pub(super) fn check<V: Quiesced>(
     let check = Check { tpcc, view, ledgers };
     if share.index == 0 {
         check.audits()?;
+        check.analytics()?;
     }
     let settings = &tpcc.settings;
     let own = |count: u64| {
@@ -234,6 +236,18 @@ impl<V: Quiesced> Check<'_, V> {
         first.map_or(Ok(()), |first| {
             let found = format!("{torn} of {audits} audits committed with a finding; one of them {first}");
             Err(Violation { condition: "TPC-C plus 23", found })
+        })
+    }
+
+    /// Checks plus 24.
+    fn analytics(&self) -> Result<(), Violation> {
+        let Some(ledgers) = self.ledgers else { return Ok(()) };
+        let committed = ledgers.iter().map(|ledger| ledger.analytics).sum::<u64>();
+        let due = if self.tpcc.settings.analytics.are_logged { committed } else { 0 };
+        let mut logged = 0;
+        self.view.heap(self.tpcc.tables.analytic_history, Share::WHOLE, |_| logged += 1);
+        ensure("TPC-C plus 24", logged == due, || {
+            format!("{logged} rows in the log, {due} analytic transactions logged")
         })
     }
 

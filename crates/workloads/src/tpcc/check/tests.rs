@@ -9,6 +9,7 @@ use super::super::keys::{
     CustomerKey, CustomerNameKey, CustomerOrderKey, DistrictKey, NewOrderKey, OrderKey, OrderLineKey,
     StockKey, WarehouseKey,
 };
+use super::super::rows::AnalyticHistory;
 use super::super::tests::{check, loaded, run};
 use super::super::{Ledger, Tpcc};
 use crate::mock::Mock;
@@ -22,9 +23,14 @@ struct Ran {
 
 impl Ran {
     fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// Runs with further settings.
+    fn with(further: &[(&str, &str)]) -> Self {
         let given = [("warehouses", "2"), ("items", "40"), ("customers_per_district", "10")];
         // A mix with few Deliveries leaves long queues.
-        let (tpcc, mut mock) = loaded(&[given.as_slice(), &[("mix", "45,45,4,2,4")]].concat());
+        let (tpcc, mut mock) = loaded(&[given.as_slice(), &[("mix", "45,45,4,2,4")], further].concat());
         let (ledger, _) = run(&tpcc, &mut mock, 1_000);
         assert_eq!(check(&tpcc, &mock, core::slice::from_ref(&ledger)), Ok(()));
         Self { tpcc, mock, ledger }
@@ -298,6 +304,31 @@ fn a_delivery_without_work_is_found() {
     let mut ran = Ran::new();
     ran.ledger.district(13).delivered += 1;
     assert_eq!(ran.found().0, "TPC-C plus 22");
+}
+
+#[test]
+fn an_analytic_transaction_that_the_log_lacks_is_found() {
+    let mut ran = Ran::with(&[("analytic_pct", "10")]);
+    let mut is_first = true;
+    ran.mock.corrupt_heap(ran.tpcc.tables.analytic_history, |_| !core::mem::take(&mut is_first));
+    let (condition, found) = ran.found();
+    let committed = ran.ledger.analytics;
+    assert_eq!(condition, "TPC-C plus 24");
+    assert!(committed > 50 && found.contains(&format!("{committed} analytic")), "{found}");
+}
+
+#[test]
+fn a_log_of_analytic_transactions_that_did_not_commit_is_found() {
+    let mut ran = Ran::with(&[("analytic_pct", "10")]);
+    ran.ledger.analytics -= 1;
+    assert_eq!(ran.found().0, "TPC-C plus 24");
+    // Without the log there is no row to miss, and none to be found.
+    let mut ran = Ran::with(&[("analytic_pct", "10"), ("analytic_log", "off")]);
+    assert!(ran.ledger.analytics > 50);
+    let row = AnalyticHistory { total: 0, rows: 0, low: 0, warehouse: 1, pad: [0; 6] };
+    let log = ran.tpcc.tables.analytic_history;
+    assert_eq!(ran.mock.attempt(|txn| txn.insert(log, WarehouseKey::new(1), &row)), Ok(true));
+    assert_eq!(ran.found().0, "TPC-C plus 24");
 }
 
 #[test]

@@ -99,10 +99,34 @@ fn audits_find_nothing_under_any_scheme() {
         // Any warehouse is home to any client. With fixed homes, no worker would write rows that another reads.
         let given = [("tpcc.audit_pct", "25"), ("tpcc.home", "uniform")];
         let measured = run(info.name, &given, 1_000);
-        let tpcc = WORKLOADS.iter().find(|workload| workload.name == "tpcc").expect("there is a TPC-C");
-        let kind = tpcc.types.iter().position(|of| of.name == "audit").expect("TPC-C has audits");
-        let audits = measured.types[kind].commits;
+        let audits = commits(&measured, "audit");
         assert!(audits > 50, "{}: {audits} audits", info.name);
+    }
+}
+
+/// The commits of a type of transaction.
+fn commits(measured: &Measured, name: &str) -> u64 {
+    let tpcc = WORKLOADS.iter().find(|workload| workload.name == "tpcc").expect("there is a TPC-C");
+    let kind = tpcc.types.iter().position(|of| of.name == name).expect("a type of TPC-C");
+    measured.types[kind].commits
+}
+
+#[test]
+fn analytic_reads_commit_beside_the_mix_under_every_scheme() {
+    for info in catalogue::infos() {
+        for (given, kind) in [
+            (
+                [("tpcc.analytic_pct", "10"), ("tpcc.analytic", "stock"), ("tpcc.analytic_log", "on")],
+                "analytic",
+            ),
+            (
+                [("tpcc.analytic_pct", "10"), ("tpcc.analytic", "lines"), ("tpcc.analytic_log", "off")],
+                "analytic_query",
+            ),
+        ] {
+            let measured = run(info.name, &given, 300);
+            assert!(commits(&measured, kind) > 0, "{}: {kind}", info.name);
+        }
     }
 }
 

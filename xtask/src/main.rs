@@ -261,6 +261,7 @@ fn library_tests(house: &House) -> Checked {
     for test in ["transactions", "views", "starving"] {
         arguments.extend(["--test", test]);
     }
+    arguments.extend(["--example", "brokerage"]);
     run(&mut house.cargo(&arguments))
 }
 

@@ -35,8 +35,8 @@ const LULL_MS_MAX: u64 = 100;
 /// The maximum number of rows that a transaction of the Stock table reads: with millions, few would end in time.
 const READS_MAX: u64 = 2_000;
 /// Workloads that write rows which they have read before. In a dialogue, transactions that hold few rows for reading
-/// would prevent each other from writing without end, in schemes in which nobody waits. TPC-C does the same if the
-/// column groups of a row share a record.
+/// would prevent each other from writing without end, in schemes in which nobody waits. TPC-C and TPC-E do the same if
+/// the column groups of a row share a record.
 const UPGRADING: [&str; 2] = ["stock", "micro"];
 /// The maximum factor of the waits of terminals, which are up to half a minute in the standard.
 const WAIT_SCALE_MAX: f64 = 0.01;
@@ -112,7 +112,7 @@ fn request(catalogue: Catalogue, rng: &mut Rng) -> Request {
     }
     let arrivals = Arrival::ALL[[0, 0, 0, 1, 2, 3][pick(rng, 6)]];
     let mode = ClientMode::ALL[[0, 0, 1][pick(rng, 3)]];
-    let is_unsplit = workload == "tpcc" && set.iter().any(|pair| pair == "run.splitting=off");
+    let is_unsplit = ["tpcc", "tpce"].contains(&workload) && set.iter().any(|pair| pair == "run.splitting=off");
     Request {
         mode: if is_unsplit || UPGRADING.contains(&workload) { ClientMode::Procedure } else { mode },
         rtt_us: [None, None, Some(0), Some(3), Some(50), Some(RTT_US_MAX)][pick(rng, 6)],

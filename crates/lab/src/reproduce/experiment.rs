@@ -417,7 +417,7 @@ mod tests {
             let run = given(json!({
                 "throughput_txn_s": 1.0, "abort_rate": 0.0, "commits": 1, "user_aborts": 0,
                 "latency_us": { "p99": 1.0 }, "breakdown": { "index": 0.5 }, "measured_s": 1.0,
-                "by_type": { "new_order": { "commits": 1 } },
+                "by_type": { "new_order": { "commits": 1 }, "analytic": { "commits": 1 } },
             }));
             let result = |repetition: u64| (repetition, run.clone());
             let results = (0..sweep.recipe.repeat).map(result).collect();

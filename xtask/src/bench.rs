@@ -33,22 +33,22 @@ const FULL: &[Workload] =
 
 /// Runs every scheme for a moment on small data. Each run is followed by its consistency check.
 pub(crate) fn short(house: &House) -> Checked {
-    bench(house, Build::Tested, TINY, "0.3")
+    bench(house, Build::Tested, TINY, "0.15", "0.1")
 }
 
 /// Runs every scheme for a minute on full-size data.
 pub(crate) fn soak(house: &House) -> Checked {
-    bench(house, Build::Released, FULL, "60")
+    bench(house, Build::Released, FULL, "60", "0.2")
 }
 
-fn bench(house: &House, build: Build, workloads: &[Workload], seconds: &str) -> Checked {
+fn bench(house: &House, build: Build, workloads: &[Workload], seconds: &str, warmup: &str) -> Checked {
     let contend = binary(house, build)?;
     for workload in workloads {
         // `all` excludes `uncontrolled`, which permits only one worker.
         for (schemes, workers) in [("all", "2"), ("uncontrolled", "1")] {
             let mut command = Command::new(&contend);
             command.arg("run").args(*workload).args(["--scheme", schemes, "--workers", workers]);
-            command.args(["--seconds", seconds, "--warmup", "0.2", "--format", "json"]);
+            command.args(["--seconds", seconds, "--warmup", warmup, "--format", "json"]);
             report(&output(&mut command)?)?;
         }
     }

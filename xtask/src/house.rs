@@ -1,8 +1,10 @@
 //! The checkout: its path, the metadata of cargo, and the execution of its programs.
 
 use std::ffi::OsStr;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use serde_json::Value;
@@ -131,6 +133,40 @@ pub(crate) fn run_all(house: &House, steps: &[Step]) -> Checked {
     }
     println!("==\n{}", lines.join("\n"));
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+/// A program that runs beside this one. Its output is kept, and printed when it has ended.
+pub(crate) struct Beside {
+    child: Child,
+    shown: String,
+    reader: JoinHandle<Vec<u8>>,
+}
+
+impl Beside {
+    /// Starts a program.
+    pub(crate) fn start(command: &mut Command) -> Result<Self, String> {
+        let shown = shown(command);
+        let cannot = |e: io::Error| format!("cannot start {shown}: {e}");
+        let (mut kept, output) = io::pipe().map_err(cannot)?;
+        let errors = output.try_clone().map_err(cannot)?;
+        let child = command.stdout(output).stderr(errors).spawn().map_err(cannot)?;
+        // The program holds the only other ends of the pipe once the command gives up its own.
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let reader = thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = kept.read_to_end(&mut bytes);
+            bytes
+        });
+        Ok(Self { child, shown, reader })
+    }
+
+    /// Waits for the end of the program, and prints its output.
+    pub(crate) fn end(mut self) -> Checked {
+        let status = self.child.wait().map_err(|e| format!("cannot wait for {}: {e}", self.shown))?;
+        let output = self.reader.join().unwrap_or_default();
+        print!("{}", String::from_utf8_lossy(&output));
+        if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", self.shown)) }
+    }
 }
 
 /// Runs a program that reports its own failures.

@@ -29,7 +29,7 @@ mod tidy;
 
 use std::process::{self, ExitCode, Stdio};
 
-use house::{Checked, House, Step, run, run_all};
+use house::{Beside, Checked, House, Step, run, run_all};
 use new_scheme::Unmade;
 
 /// A command: its name, its description, and the function that executes it.
@@ -132,8 +132,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "ci",
-        says: "check, loom, facade, outside, bench, isolation, a tenth of the mutants, settings: what .ci/run runs",
-        run: Alone(ci),
+        says: "check, loom, facade, outside, bench, isolation, a tenth of the mutants, settings: what .ci/run runs, or a half of it",
+        run: Perhaps("[sources|proofs]", ci),
     },
     Command {
         name: "nightly",
@@ -196,22 +196,41 @@ fn help() -> String {
     format!("cargo xtask COMMAND\n\n{lines}")
 }
 
-/// Runs all checks that every change must pass. The tests, which include the simulator's smoke
+/// The checks of a change that mostly compile, and those that run every scheme for a moment.
+const SOURCES: &[Step] = &[
+    Step { name: "check", run: check::check },
+    Step { name: "facade", run: facade::facade },
+    Step { name: "outside", run: outside::check },
+    Step { name: "bench", run: bench::short },
+    Step { name: "settings", run: |house| settings::draw(house, None) },
+];
+
+/// The checks of a change that search schedules.
+const PROOFS: &[Step] = &[
+    Step { name: "loom", run: models::loom },
+    Step { name: "isolation", run: isolation::check_a_change },
+    Step { name: "mutants", run: |house| isolation::mutants(house, Some("tenth")) },
+];
+
+/// Runs all checks that every change must pass, or a half of them. The tests, which include the simulator's smoke
 /// tests, are run by `cargo test --workspace` and are not repeated here.
-fn ci(house: &House) -> Checked {
-    run_all(
-        house,
-        &[
-            Step { name: "check", run: check::check },
-            Step { name: "loom", run: models::loom },
-            Step { name: "facade", run: facade::facade },
-            Step { name: "outside", run: outside::check },
-            Step { name: "bench", run: bench::short },
-            Step { name: "isolation", run: isolation::check_a_change },
-            Step { name: "mutants", run: |house| isolation::mutants(house, Some("tenth")) },
-            Step { name: "settings", run: |house| settings::draw(house, None) },
-        ],
-    )
+///
+/// Most checks use one core at a time. So the halves run side by side, and the output of one follows that of the other.
+fn ci(house: &House, half: Option<&str>) -> Checked {
+    match half {
+        Some("sources") => run_all(house, SOURCES),
+        Some("proofs") => run_all(house, PROOFS),
+        Some(other) => Err(format!("no half `{other}`: there are sources, proofs")),
+        None => {
+            let this = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
+            let mut proofs = process::Command::new(this);
+            proofs.args(["ci", "proofs"]).stdin(Stdio::null());
+            let proofs = Beside::start(&mut proofs)?;
+            let sources = run_all(house, SOURCES);
+            let proofs = proofs.end();
+            sources.and(proofs)
+        }
+    }
 }
 
 /// The checks that take too long for every change.

@@ -1,10 +1,10 @@
 //! The checkout: its path, the metadata of cargo, and the execution of its programs.
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use serde_json::Value;
@@ -135,35 +135,30 @@ pub(crate) fn run_all(house: &House, steps: &[Step]) -> Checked {
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
 
-/// A program that runs beside this one. Its output is kept, and printed when it has ended.
+/// A program that runs beside this one. Its output goes to a file, and is printed when it has ended.
 pub(crate) struct Beside {
     child: Child,
     shown: String,
-    reader: JoinHandle<Vec<u8>>,
+    output: PathBuf,
 }
 
 impl Beside {
-    /// Starts a program.
-    pub(crate) fn start(command: &mut Command) -> Result<Self, String> {
+    /// Starts a program whose output goes to a new file at `output`.
+    pub(crate) fn start(command: &mut Command, output: PathBuf) -> Result<Self, String> {
         let shown = shown(command);
-        let cannot = |e: io::Error| format!("cannot start {shown}: {e}");
-        let (mut kept, output) = io::pipe().map_err(cannot)?;
-        let errors = output.try_clone().map_err(cannot)?;
-        let child = command.stdout(output).stderr(errors).spawn().map_err(cannot)?;
-        // The program holds the only other ends of the pipe once the command gives up its own.
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let reader = thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let _ = kept.read_to_end(&mut bytes);
-            bytes
-        });
-        Ok(Self { child, shown, reader })
+        let cannot =
+            |e: io::Error| format!("cannot start {shown} with its output in {}: {e}", output.display());
+        let file = File::create(&output).map_err(cannot)?;
+        let errors = file.try_clone().map_err(cannot)?;
+        let child = command.stdout(file).stderr(errors).spawn().map_err(cannot)?;
+        Ok(Self { child, shown, output })
     }
 
     /// Waits for the end of the program, and prints its output.
     pub(crate) fn end(mut self) -> Checked {
         let status = self.child.wait().map_err(|e| format!("cannot wait for {}: {e}", self.shown))?;
-        let output = self.reader.join().unwrap_or_default();
+        let output =
+            fs::read(&self.output).map_err(|e| format!("cannot read {}: {e}", self.output.display()))?;
         print!("{}", String::from_utf8_lossy(&output));
         if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", self.shown)) }
     }

@@ -132,7 +132,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "ci",
-        says: "check, loom, facade, outside, bench, isolation, a tenth of the mutants, settings: what .ci/run runs, or a half of it",
+        says: "all that .ci/run runs after the tests, or a half of it: check, loom, bench, isolation, mutants, ..",
         run: Perhaps("[sources|proofs]", ci),
     },
     Command {
@@ -225,7 +225,8 @@ fn ci(house: &House, half: Option<&str>) -> Checked {
             let this = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
             let mut proofs = process::Command::new(this);
             proofs.args(["ci", "proofs"]).stdin(Stdio::null());
-            let proofs = Beside::start(&mut proofs)?;
+            let (_, target) = house.members()?;
+            let proofs = Beside::start(&mut proofs, target.join("ci-proofs.txt"))?;
             let sources = run_all(house, SOURCES);
             let proofs = proofs.end();
             sources.and(proofs)

@@ -221,7 +221,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             self.desk.window.begun();
             let result = self.attempt(&ticket);
             self.desk.window.ended(is_aborted(&result));
-            if result.is_ok() && self.desk.lengths.matter(ticket.retries) {
+            if result.is_ok() && job.retry == Retry::Backoff && self.desk.lengths.matter(ticket.retries) {
                 self.desk.lengths.add_committed(since_ns(began));
             }
             drop(running);
@@ -281,7 +281,11 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
         let pause_ns = match turn.failed(retries, || self.is_over()) {
             // The transaction has just got a turn: no other attempt is in its way.
             0 => 0,
-            retries => regulator.pause_ns(self.part.job, retries, lengths.usual_ns(), &mut self.rng),
+            retries => {
+                let backs_off = self.part.job.retry == Retry::Backoff;
+                let attempt_ns = if backs_off { lengths.usual_ns() } else { lengths.aborted_ns() };
+                regulator.pause_ns(self.part.job, retries, attempt_ns, &mut self.rng)
+            }
         };
         lengths.step_aside();
         self.open_again(pause_ns);

@@ -114,6 +114,12 @@ impl Lengths {
         self.committed.add(attempt_ns, 1_000_000);
     }
 
+    /// The mean length of aborted attempts in nanoseconds, 0 before the first one: for pauses that are brief, so that a
+    /// client tries again while others still hold what it wants.
+    pub(super) fn aborted_ns(&self) -> u64 {
+        self.aborted.0.get()
+    }
+
     /// The usual length in nanoseconds: the greater one of both means, 0 before the first attempt.
     pub(super) fn usual_ns(&self) -> u64 {
         self.aborted.0.get().max(self.committed.0.get())

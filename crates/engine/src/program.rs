@@ -158,7 +158,7 @@ impl<S: Scheme, O: Observer, L: Sink, W: Workload> Program<S, O, L> for Procedur
     ) -> Result<(), Abort> {
         let scratch = scratch.0.downcast_mut().expect("a scratch belongs to its program");
         let values = values_mut::<W>(call);
-        let output = if W::COMPILED_ONCE {
+        let output = if W::COMPILED_ONCE || sync::IS_STEPPED {
             self.0.execute(input::<W>(values), scratch, &mut ErasedAttempt::new(txn))?
         } else {
             self.0.execute(input::<W>(values), scratch, txn)?

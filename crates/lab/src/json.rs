@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use engine::driver::RetryCounts;
 use engine::entry::{Entry, Given, Variant};
 use engine::setting::Range;
 use engine::{Abort, Insight, OrderedBatch};
@@ -13,6 +12,7 @@ use results::{
 };
 use runs::{CheckVerdict, Logged, Phase, TableMemory};
 use serde_json::{Map, Value, json};
+use stdx::RetryCounts;
 use trials::{CampaignReport, Replay, TrialSubject, TrialViolation};
 
 use crate::logs::Logs;

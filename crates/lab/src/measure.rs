@@ -1,10 +1,10 @@
 //! Measuring: one run of a plan, and the results of all runs of a plan.
 
 use engine::Abort;
-use engine::driver::{Arrived, Retry, RetryCounts, TypeTally};
+use engine::driver::{Arrived, Retry, TypeTally};
 use runs::{CheckVerdict, Measured, Monitor};
 use stats::Spread;
-use stdx::Histogram;
+use stdx::{Histogram, RetryCounts};
 
 use crate::plan::Plan;
 use crate::speed::{self, Speed};

@@ -8,10 +8,10 @@ use durability::Layouts;
 use engine::driver::{self, Control, RunOutcome};
 use engine::{Database, Ledger, Procedures, Program, RowLoader, RowView, Scheme, Share, Workload};
 use storage::TableMemory;
+use workloads::catalogue::{self, Visit};
 
 use crate::Spec;
 use crate::log::{Logs, MaybeLogged, RunLog};
-use crate::workload::{self, Visit};
 
 /// A database without the type of its scheme.
 pub(crate) trait AnyDatabase: Sync {
@@ -75,7 +75,7 @@ impl<S: Scheme> AnyDatabase for Database<S> {
         log: Option<&RunLog>,
     ) -> RunOutcome<Ledger> {
         let compile = Compile { workload, scheme: PhantomData::<S> };
-        let program = workload::with(spec.workload, spec.values, compile);
+        let program = catalogue::with(spec.workload, spec.values, compile);
         driver::drive(self, &*program, &spec.job, control, &Logs { db: self, log, control })
     }
 

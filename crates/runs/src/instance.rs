@@ -6,12 +6,12 @@ use engine::entry::Entry;
 use engine::setting::{SettingError, Settings, Values};
 use engine::{Database, Drive, Env, Facts, Forecast, Schema, Scheme, Workload};
 use sync::{clock, workers};
+use workloads::catalogue::{self, Visit};
 
 use crate::database::AnyDatabase;
 use crate::erased::{AnyWorkload, Erased};
 use crate::log::RunLog;
 use crate::recovery::{self, LockedDirectories, Recovered, RecoveryProgress};
-use crate::workload::{self, Visit};
 use crate::{CheckVerdict, Measured, Monitor, RunError, RunPhase, Spec};
 
 /// A scheme as runs need it: its entry, and the operations that are compiled for its type. A function of an instance is
@@ -60,12 +60,12 @@ impl Instance {
 /// # Errors
 /// The settings of the workload contradict each other.
 pub fn forecast(workload: &str, values: &Values, drive: Drive) -> Result<Forecast, SettingError> {
-    workload::with(workload, values, ForecastOf { values, drive })
+    catalogue::with(workload, values, ForecastOf { values, drive })
 }
 
 /// Returns the number of clients if the settings make them terminals, which wait as the workload says.
 pub fn terminals(workload: &str, values: &Values) -> Option<u64> {
-    workload::with(workload, values, TerminalsOf(values))
+    catalogue::with(workload, values, TerminalsOf(values))
 }
 
 /// Checks whether a run would be refused, before anything is loaded.
@@ -173,7 +173,7 @@ struct Declared {
 }
 
 fn declare(spec: &Spec<'_>) -> Result<Declared, SettingError> {
-    workload::with(spec.workload, spec.values, Declare(spec))
+    catalogue::with(spec.workload, spec.values, Declare(spec))
 }
 
 struct Declare<'s>(&'s Spec<'s>);

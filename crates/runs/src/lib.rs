@@ -7,7 +7,6 @@ mod erased;
 mod instance;
 mod log;
 mod recovery;
-mod workload;
 
 use core::fmt;
 
@@ -22,7 +21,7 @@ pub use instance::{Instance, admit, forecast, recover, run, terminals};
 pub use log::{Logged, Logging};
 pub use recovery::{LockedDirectories, Recovered, RecoveryProgress, verify};
 pub use storage::{Layout, TableMemory};
-pub use workload::{WORKLOADS, WorkloadInfo};
+pub use workloads::catalogue::{WORKLOADS, WorkloadInfo};
 
 /// The specification of a run: a scheme, a workload, and all that can be chosen about them.
 #[derive(Clone, Copy, Debug)]

@@ -21,11 +21,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod machine;
 mod schedule;
 mod scheduler;
 mod search;
 mod shrink;
 mod strategy;
+mod timed;
 
 use core::any::Any;
 use core::fmt;
@@ -39,6 +41,7 @@ pub use crate::schedule::{NoSchedule, Schedule};
 pub use crate::search::Search;
 pub use crate::shrink::{Shrunk, shrink};
 pub use crate::strategy::Strategy;
+pub use crate::timed::{Counts, Spent, Timed};
 
 use crate::scheduler::chooser::Chooser;
 use crate::scheduler::replay::Replay;

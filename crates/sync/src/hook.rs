@@ -24,8 +24,10 @@ pub enum Access {
     Update,
     /// A memory fence.
     Fence,
-    /// No access: another worker must act first, soon.
+    /// No access: a short pause of a worker that may give up soon.
     Pause,
+    /// No access: another worker must act first, soon.
+    Yield,
     /// No access before virtual time `until_ns`, if given, or before another worker acts.
     Wait {
         /// When the wait is over in any case.
@@ -36,7 +38,7 @@ pub enum Access {
 impl Access {
     /// Whether the worker has nothing to do before another one acts or time passes.
     pub fn is_idle(self) -> bool {
-        matches!(self, Self::Pause | Self::Wait { .. })
+        matches!(self, Self::Pause | Self::Yield | Self::Wait { .. })
     }
 }
 
@@ -46,13 +48,28 @@ impl Access {
 pub trait Scheduler {
     /// Workers `0 .. count` are about to run. Returns the first to run. `count` is not zero.
     fn begin(&self, count: usize) -> usize;
-    /// The running worker is about to make `access`. Returns the worker that runs next, which may be
-    /// the same; any other runs from where it made its own last step.
-    fn step(&self, access: Access) -> usize;
+    /// The running worker is about to make `access` to the `bytes` bytes at `address`; both are 0 if the access is
+    /// none to memory. Returns the worker that runs next, which may be the same; any other runs from where it made its
+    /// own last step.
+    fn step(&self, access: Access, address: usize, bytes: usize) -> usize;
     /// The running worker has ended. Returns the next, or none when all have ended.
     fn end(&self) -> Option<usize>;
     /// Virtual time in nanoseconds. It must grow with the calls: a worker may wait for it in a loop.
     fn now_ns(&self) -> u64;
+
+    /// Whether a copy of several words is one step. Otherwise each word is one, so that a copy can be torn.
+    fn copies_whole(&self) -> bool {
+        false
+    }
+
+    /// The running worker asks for the memory at `address` ahead of its use.
+    fn prefetch(&self, _address: usize, _for_write: bool) {}
+
+    /// The running worker goes on only after its writes are visible to all.
+    fn drain(&self) {}
+
+    /// The running worker executes code that accesses no shared word: so many instructions.
+    fn compute(&self, _instructions: u32) {}
 }
 
 thread_local! {
@@ -88,21 +105,63 @@ pub(crate) fn installed() -> Option<Rc<dyn Scheduler>> {
     SCHEDULER.with_borrow(Clone::clone)
 }
 
-/// One step of the calling worker. Returns after the scheduler has chosen it again. Out of line: every access to a
-/// shared word calls it.
+/// One step of the calling worker, to the word at `address`. Returns after the scheduler has chosen it again. Out of
+/// line: every access to a shared word calls it.
 #[inline(never)]
-pub(crate) fn step(access: Access) {
+pub(crate) fn step(access: Access, address: usize) {
+    step_over(access, address, size_of::<u64>());
+}
+
+/// One step of the calling worker without an access to memory.
+pub(crate) fn pass(access: Access) {
+    step_over(access, 0, 0);
+}
+
+#[inline]
+fn step_over(access: Access, address: usize, bytes: usize) {
     let Some(running) = workers::running() else { return };
     // The destructors of a worker that panics run on without steps, except where they must let
     // another worker act: the less runs after the defect, the clearer its report.
     if std::thread::panicking() && !access.is_idle() {
         return;
     }
-    let next = SCHEDULER
-        .with_borrow(|scheduler| scheduler.as_ref().map_or(running, |scheduler| scheduler.step(access)));
+    let next = SCHEDULER.with_borrow(|scheduler| {
+        scheduler.as_ref().map_or(running, |scheduler| scheduler.step(access, address, bytes))
+    });
     if next != running {
         workers::switch_to(next);
     }
+}
+
+/// Makes a copy of the `bytes` bytes at `address` one step, and returns true, if the scheduler wishes so. Outside of
+/// workers a copy is no step, and the result is true.
+pub(crate) fn copy(access: Access, address: usize, bytes: usize) -> bool {
+    if workers::running().is_some() && !scheduled(|scheduler| scheduler.copies_whole()).unwrap_or(false) {
+        return false;
+    }
+    step_over(access, address, bytes);
+    true
+}
+
+/// See [`Scheduler::prefetch`].
+pub(crate) fn prefetch(address: usize, for_write: bool) {
+    scheduled(|scheduler| scheduler.prefetch(address, for_write));
+}
+
+/// See [`Scheduler::drain`].
+pub(crate) fn drain() {
+    scheduled(|scheduler| scheduler.drain());
+}
+
+/// See [`Scheduler::compute`].
+pub(crate) fn compute(instructions: u32) {
+    scheduled(|scheduler| scheduler.compute(instructions));
+}
+
+/// Tells the scheduler something about the running worker, if there is one.
+fn scheduled<T>(tell: impl FnOnce(&dyn Scheduler) -> T) -> Option<T> {
+    workers::running()?;
+    SCHEDULER.with_borrow(|scheduler| scheduler.as_deref().map(tell))
 }
 
 /// A step that waits for other workers, or until a moment.
@@ -111,7 +170,7 @@ pub(crate) fn step(access: Access) {
 /// Outside of workers, without a moment: nobody else runs there who could end the wait.
 pub(crate) fn wait(until_ns: Option<u64>) {
     if workers::running().is_some() {
-        step(Access::Wait { until_ns });
+        pass(Access::Wait { until_ns });
     } else {
         let until_ns = until_ns.expect("a wait outside of workers ends at a moment");
         UNSCHEDULED_NS.set(UNSCHEDULED_NS.get().max(until_ns));

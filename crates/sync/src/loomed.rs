@@ -27,6 +27,16 @@ pub const fn is_planted(_plant: &'static crate::plant::Plant) -> bool {
     false
 }
 
+/// Returns false: words are copied one by one.
+pub(crate) fn load_words(_from: &[atomic::AtomicU64], _to: &mut [u64]) -> bool {
+    false
+}
+
+/// Returns false: words are copied one by one.
+pub(crate) fn store_words(_to: &[atomic::AtomicU64], _from: &[u64]) -> bool {
+    false
+}
+
 /// One spin is enough: each spin already lets the other threads run.
 pub(crate) const BACKOFF_SPINS: u32 = 1;
 

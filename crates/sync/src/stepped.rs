@@ -3,19 +3,22 @@
 //! All workers share one thread, so the orderings are not at work here: every interleaving of the
 //! steps is sequentially consistent. Missing orderings are the business of the loom models.
 
-use crate::hook;
+use crate::hook::{self, Access};
 
 /// The atomics of the native back end, each access a step.
 pub mod atomic {
     use core::sync::atomic as real;
     pub use core::sync::atomic::Ordering;
 
-    use crate::hook::{Access, step};
+    use crate::hook::{self, Access, step};
 
     /// A fence, as a step.
     #[inline]
     pub fn fence(order: Ordering) {
-        step(Access::Fence);
+        hook::pass(Access::Fence);
+        if order == Ordering::SeqCst {
+            hook::drain();
+        }
         real::fence(order);
     }
 
@@ -24,7 +27,7 @@ pub mod atomic {
             $(#[$doc])*
             #[inline]
             pub fn $name(&self, value: $value, order: Ordering) -> $value {
-                step(Access::Update);
+                step(Access::Update, self.address());
                 self.0.$name(value, order)
             }
         )*};
@@ -58,15 +61,24 @@ pub mod atomic {
                 /// As in `core`.
                 #[inline]
                 pub fn load(&self, order: Ordering) -> $value {
-                    step(Access::Load);
+                    step(Access::Load, self.address());
                     self.0.load(order)
                 }
 
                 /// As in `core`.
                 #[inline]
                 pub fn store(&self, value: $value, order: Ordering) {
-                    step(Access::Store);
+                    step(Access::Store, self.address());
+                    if order == Ordering::SeqCst {
+                        hook::drain();
+                    }
                     self.0.store(value, order);
+                }
+
+                /// The word's address, as a number.
+                #[inline]
+                fn address(&self) -> usize {
+                    core::ptr::from_ref(self).addr()
                 }
 
                 /// As in `core`.
@@ -78,7 +90,7 @@ pub mod atomic {
                     success: Ordering,
                     failure: Ordering,
                 ) -> Result<$value, $value> {
-                    step(Access::Update);
+                    step(Access::Update, self.address());
                     self.0.compare_exchange(current, new, success, failure)
                 }
 
@@ -150,6 +162,23 @@ pub mod atomic {
         AtomicU64 of u64,
         AtomicUsize of usize,
     }
+
+    impl AtomicU64 {
+        /// Loads the word without a step.
+        #[inline]
+        pub(crate) fn peek(&self) -> u64 {
+            // Relaxed: all workers share one thread.
+            self.0.load(Ordering::Relaxed)
+        }
+
+        /// Stores the word without a step.
+        #[inline]
+        pub(crate) fn poke(&self, value: u64) {
+            // Relaxed: as in `peek`.
+            self.0.store(value, Ordering::Relaxed);
+        }
+    }
+
     wrapper! { [] AtomicBool of bool,
         /** As in `core`. */ fetch_and
         /** As in `core`. */ fetch_or
@@ -158,23 +187,47 @@ pub mod atomic {
     wrapper! { [<T>] AtomicPtr of *mut T, }
 }
 
+/// Loads words as one step, if the scheduler wishes so: returns whether it did.
+#[inline]
+pub(crate) fn load_words(from: &[atomic::AtomicU64], to: &mut [u64]) -> bool {
+    let is_whole = hook::copy(Access::Load, from.as_ptr().addr(), size_of_val(from));
+    if is_whole {
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = from.peek());
+    }
+    is_whole
+}
+
+/// Stores words as one step, if the scheduler wishes so: returns whether it did.
+#[inline]
+pub(crate) fn store_words(to: &[atomic::AtomicU64], from: &[u64]) -> bool {
+    let is_whole = hook::copy(Access::Store, to.as_ptr().addr(), size_of_val(to));
+    if is_whole {
+        to.iter().zip(from).for_each(|(to, from)| to.poke(*from));
+    }
+    is_whole
+}
+
 /// Hints to the processor.
 pub mod hint {
-    use crate::hook::{Access, step};
+    use crate::hook::{self, Access};
 
     /// A step that lets the other workers run.
     #[inline]
     pub fn spin_loop() {
-        step(Access::Pause);
+        hook::pass(Access::Pause);
     }
 
-    /// Does nothing: a prefetch changes no outcome.
-    #[inline(always)]
-    pub fn prefetch<T>(_address: *const T) {}
+    /// Tells the scheduler. A prefetch changes no outcome, but it takes and saves time.
+    #[inline]
+    pub fn prefetch<T>(address: *const T) {
+        hook::prefetch(address.addr(), false);
+    }
 
-    /// Does nothing: a prefetch changes no outcome.
-    #[inline(always)]
-    pub fn prefetch_for_write<T>(_address: *const T) {}
+    /// As [`prefetch`].
+    #[inline]
+    pub fn prefetch_for_write<T>(address: *const T) {
+        hook::prefetch(address.addr(), true);
+    }
 }
 
 /// Whether this bug is planted in what runs on the calling thread.

@@ -113,7 +113,7 @@ pub(crate) fn switch_to(next: usize) {
 /// A step that lets the other workers run.
 #[inline]
 pub fn yield_now() {
-    hook::step(Access::Pause);
+    hook::pass(Access::Yield);
 }
 
 /// How many workers can run at the same time: an arbitrary small number, the same on every machine.

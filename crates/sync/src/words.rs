@@ -5,6 +5,7 @@
 //! and stores of single words make that race defined behaviour at the price of no vector moves.
 
 use crate::atomic::{AtomicU64, Ordering};
+use crate::backend;
 
 /// Words of a cache line, which are copied without a look whether they were the last.
 const LINE: usize = 8;
@@ -16,6 +17,9 @@ const LINE: usize = 8;
 #[inline]
 pub fn load(from: &[AtomicU64], to: &mut [u64]) {
     assert_eq!(from.len(), to.len(), "a record copy has the record's width");
+    if backend::load_words(from, to) {
+        return;
+    }
     // Relaxed: the caller's version check orders the whole copy.
     let one = |(to, from): (&mut u64, &AtomicU64)| *to = from.load(Ordering::Relaxed);
     let (lines, rest) = to.as_chunks_mut::<LINE>();
@@ -31,6 +35,9 @@ pub fn load(from: &[AtomicU64], to: &mut [u64]) {
 #[inline]
 pub fn store(to: &[AtomicU64], from: &[u64]) {
     assert_eq!(from.len(), to.len(), "a record copy has the record's width");
+    if backend::store_words(to, from) {
+        return;
+    }
     // Relaxed: the caller holds the record's lock, and its release orders the whole copy.
     let one = |(to, from): (&AtomicU64, &u64)| to.store(*from, Ordering::Relaxed);
     let (lines, rest) = to.as_chunks::<LINE>();

@@ -2,6 +2,7 @@
 //! index, no thread.
 #![forbid(unsafe_code)]
 
+pub mod catalogue;
 pub mod micro;
 pub mod mix;
 #[cfg(test)]

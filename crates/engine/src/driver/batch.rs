@@ -330,7 +330,7 @@ impl<'s, 'r, S: Scheme, V: Observe> Desk<'s, 'r, S, V> {
         let Part { job, program, observe, .. } = part;
         let requests = match job.limit {
             Limit::Requests(count) => count,
-            Limit::Time { .. } => u64::MAX,
+            Limit::Time { .. } | Limit::Estimate(_) => u64::MAX,
         };
         let (clients, rtt_ns, holds_back) =
             (job.clients as u32, job.traffic.rtt_ns, observe.present().is_some());

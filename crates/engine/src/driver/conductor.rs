@@ -2,7 +2,7 @@
 
 use sync::{clock, waiter};
 
-use super::{Control, Job, Limit, Stage};
+use super::{Control, Job, Limit, Stage, estimate};
 
 /// The number of intervals of the measured time. There are fewer if they would be shorter than [`INTERVAL_MIN_NS`].
 const INTERVALS: u64 = 100;
@@ -29,8 +29,10 @@ pub struct ThroughputSeries {
 
 /// Moves a timed run from stage to stage.
 pub(super) fn conduct(job: &Job, control: &Control) -> ThroughputSeries {
-    let Limit::Time { warmup_ns, measured_ns, cooldown_ns } = job.limit else {
-        return ThroughputSeries::default();
+    let (warmup_ns, measured_ns, cooldown_ns) = match job.limit {
+        Limit::Time { warmup_ns, measured_ns, cooldown_ns } => (warmup_ns, measured_ns, cooldown_ns),
+        Limit::Estimate(estimate) => return estimate::conduct(estimate, job.workers, control),
+        Limit::Requests(_) => return ThroughputSeries::default(),
     };
     let mut series =
         ThroughputSeries { interval_ns: interval_ns(measured_ns), ..ThroughputSeries::default() };
@@ -57,7 +59,7 @@ fn interval_ns(measured_ns: u64) -> u64 {
 
 /// Waits for the end of a stage, and appends the rates of its intervals. The stage lasts `lasts_ns`; it ends earlier if
 /// the run is interrupted, or if `is_over` holds for the rates so far. Returns whether `is_over` ended it.
-fn watch(
+pub(super) fn watch(
     control: &Control,
     interval_ns: u64,
     lasts_ns: u64,
@@ -81,7 +83,7 @@ fn watch(
 }
 
 /// Sleeps until a moment. Returns `None` if the run is interrupted before.
-fn sleep(control: &Control, until_ns: u64) -> Option<()> {
+pub(super) fn sleep(control: &Control, until_ns: u64) -> Option<()> {
     loop {
         let left_ns = until_ns.saturating_sub(clock::now_ns());
         if control.is_interrupted() {

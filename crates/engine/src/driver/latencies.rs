@@ -5,14 +5,11 @@
 
 use core::array;
 
+use stdx::eighths::{self, end};
 use sync::atomic::{AtomicU64, Ordering};
 
-/// Buckets of each power of two, so that a bucket's end is at most an eighth above the durations in it.
-const STEPS: usize = 1 << STEP_BITS;
-const STEP_BITS: u32 = 3;
-/// The powers of two that have buckets: up to 137 seconds. Longer durations are in the last one.
-const POWERS: usize = 37;
-const BUCKETS: usize = (POWERS - STEP_BITS as usize + 1) * STEPS;
+/// Buckets for durations up to 137 seconds. Longer durations are in the last one.
+const BUCKETS: usize = 280;
 
 /// The durations that one worker has counted.
 #[derive(Debug)]
@@ -47,19 +44,10 @@ impl Latencies {
     }
 }
 
-/// The bucket of a duration: each duration up to [`STEPS`] nanoseconds has its own, above that the leading bits decide.
+/// The bucket of a duration in nanoseconds.
 #[inline]
-pub(super) fn bucket(ns: u64) -> usize {
-    let shift = (u64::BITS - (ns | 1).leading_zeros()).saturating_sub(STEP_BITS + 1);
-    // The leading bit, which is left in, counts as one more power.
-    (shift as usize * STEPS + (ns >> shift) as usize).min(BUCKETS - 1)
-}
-
-/// The longest duration in a bucket, in nanoseconds.
-pub(super) fn end(bucket: usize) -> u64 {
-    let shift = (bucket / STEPS).saturating_sub(1);
-    let leading = bucket - shift * STEPS;
-    ((leading as u64 + 1) << shift) - 1
+fn bucket(ns: u64) -> usize {
+    eighths::bucket(ns).min(BUCKETS - 1)
 }
 
 #[cfg(test)]
@@ -73,15 +61,9 @@ mod tests {
     }
 
     #[test]
-    fn buckets_follow_each_other_without_a_hole_and_end_an_eighth_above_their_beginning_at_most() {
-        let mut first = 0;
-        for number in 0..BUCKETS - 1 {
-            let last = end(number);
-            assert_eq!((bucket(first), bucket(last), bucket(last + 1)), (number, number, number + 1));
-            assert!(last - first <= first / STEPS as u64, "{first} to {last}");
-            first = last + 1;
-        }
-        assert_eq!((first, bucket(u64::MAX)), (15 << 33, BUCKETS - 1));
+    fn durations_beyond_137_seconds_are_in_the_last_bucket() {
+        assert_eq!((bucket((15 << 33) - 1), bucket(15 << 33)), (BUCKETS - 2, BUCKETS - 1));
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
     }
 
     #[test]

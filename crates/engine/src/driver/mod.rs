@@ -5,6 +5,7 @@ mod batch;
 mod batched;
 mod books;
 mod conductor;
+mod estimate;
 mod lanes;
 mod latencies;
 mod per_partition;
@@ -12,14 +13,13 @@ mod per_worker;
 mod placement;
 mod planned;
 mod regulator;
-mod retries;
 mod sender;
 mod traffic;
 mod turns;
 mod window;
 
 use orders::LargeComponents;
-use stdx::Histogram;
+use stdx::{Histogram, RetryCounts};
 use storage::LeafRef;
 use sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sync::{Padded, clock, waiter, workers};
@@ -36,7 +36,6 @@ pub use conductor::ThroughputSeries;
 pub use per_partition::PerPartition;
 pub use per_worker::PerWorker;
 pub use planned::Planned;
-pub use retries::RetryCounts;
 pub use traffic::{Arrivals, ClientMode, OpenLoop, Process, Traffic};
 
 use books::Books;
@@ -90,6 +89,23 @@ pub enum Limit {
     },
     /// The number of requests of each client, all of which count.
     Requests(u64),
+    /// As long as it takes to estimate the throughput, whatever time that is.
+    Estimate(Estimate),
+}
+
+/// The quality of an estimate of the throughput, at which a run ends. The throughput is estimated by batch means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The number of commits of a worker, in the mean, before the counting begins.
+    pub warmup_commits: u64,
+    /// The least number of commits of a worker, in the mean, that count.
+    pub commits: u64,
+    /// The greatest half width of the interval of 95% confidence, as a share of the throughput.
+    pub error: f64,
+    /// The greatest number of times the least measured time that a run may take until then.
+    pub patience: u64,
+    /// Nanoseconds after which the run ends in any case.
+    pub longest_ns: u64,
 }
 
 /// A run of a workload on a loaded database.
@@ -512,7 +528,7 @@ fn run_workers(
     types: usize,
     work: &(dyn Fn(usize) -> (Tally, Ledger) + Sync),
 ) -> RunOutcome<Ledger> {
-    let is_timed = matches!(job.limit, Limit::Time { .. });
+    let is_timed = !matches!(job.limit, Limit::Requests(_));
     if !is_timed {
         control.enter(Stage::Measured);
     }

@@ -155,7 +155,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
     fn serve(&mut self) {
         let requests = match self.part.job.limit {
             Limit::Requests(count) => count,
-            Limit::Time { .. } => u64::MAX,
+            Limit::Time { .. } | Limit::Estimate(_) => u64::MAX,
         };
         for sequence in 0..requests {
             let stage = self.turn();

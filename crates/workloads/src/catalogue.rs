@@ -2,12 +2,13 @@
 
 use engine::setting::{Setting, Values};
 use engine::{TxnType, Workload};
-use workloads::micro::Micro;
-use workloads::smallbank::SmallBank;
-use workloads::stock::StockTable;
-use workloads::tpcc::Tpcc;
-use workloads::tpce::Tpce;
-use workloads::ycsb::{LongKey, ShortKey, Ycsb};
+
+use crate::micro::Micro;
+use crate::smallbank::SmallBank;
+use crate::stock::StockTable;
+use crate::tpcc::Tpcc;
+use crate::tpce::Tpce;
+use crate::ycsb::{LongKey, ShortKey, Ycsb};
 
 /// The facts about a workload that are known without an instance.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +84,7 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
 ];
 
 /// An operation on a workload whose type is known only at run time.
-pub(crate) trait Visit {
+pub trait Visit {
     /// The result of the operation.
     type Out;
 
@@ -95,7 +96,7 @@ pub(crate) trait Visit {
 ///
 /// # Panics
 /// No workload has this name: callers look names up in [`WORKLOADS`] first.
-pub(crate) fn with<V: Visit>(name: &str, values: &Values, visitor: V) -> V::Out {
+pub fn with<V: Visit>(name: &str, values: &Values, visitor: V) -> V::Out {
     match name {
         Tpcc::NAME => visitor.visit::<Tpcc>(),
         Tpce::NAME => visitor.visit::<Tpce>(),

@@ -1,7 +1,7 @@
 //! Retries: how often the requests that commit were aborted before, as a histogram that is small enough to be kept for
 //! each type of transaction.
 
-use super::latencies::{bucket, end};
+use crate::eighths::{bucket, end};
 
 /// Up to 65,535 retries have buckets of their own; requests with more are in the last one.
 const BUCKETS: usize = 113;

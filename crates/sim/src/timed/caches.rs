@@ -1,0 +1,206 @@
+//! Caches, the directory, links and memory controllers: the time that an access takes, and where it goes.
+
+use super::lines::{Lines, NOBODY};
+use super::tags::{LineId, Tags};
+use crate::machine::Machine;
+
+/// Where a hardware thread is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seat {
+    pub(super) core: u16,
+    pub(super) group: u16,
+    pub(super) socket: u16,
+}
+
+/// The caches of a core, which its threads share.
+#[derive(Debug)]
+struct Private {
+    l1: Tags,
+    l2: Tags,
+}
+
+/// Whether an access needs the line for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    Read,
+    Write,
+}
+
+/// Picoseconds of all accesses, by the part of the machine that took them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent {
+    /// Hits in the caches of the core.
+    pub private: u64,
+    /// Hits in the last-level cache.
+    pub l3: u64,
+    /// Memory, its controllers' queues included.
+    pub memory: u64,
+    /// Lines that other cores had, within the socket.
+    pub coherence: u64,
+    /// The way between sockets.
+    pub numa: u64,
+    /// Waits for lines that were on their way to another core.
+    pub contention: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Caches {
+    machine: Machine,
+    pub(super) lines: Lines,
+    private: Vec<Private>,
+    l3: Vec<Tags>,
+    groups_per_socket: u16,
+    /// By socket: the time until which its memory controllers, and its links, are busy.
+    controllers: Vec<u64>,
+    links: Vec<u64>,
+    /// Picoseconds of a line in the memory controllers, and in the links by distance.
+    controller_ps: u64,
+    link_ps: Vec<u64>,
+    pub(super) spent: Spent,
+}
+
+impl Caches {
+    pub(super) fn new(machine: &Machine) -> Self {
+        let topology = &machine.topology;
+        let groups = topology.sockets * topology.groups_per_socket;
+        let cores = groups * topology.cores_per_group;
+        let lines_of = |bytes: u64| bytes / machine.line_bytes;
+        let tags = |cache: &crate::machine::Cache| Tags::new(lines_of(cache.bytes), cache.ways);
+        let line_ps = |bytes_per_ns: f64| {
+            if bytes_per_ns > 0.0 { (machine.line_bytes as f64 * 1000.0 / bytes_per_ns) as u64 } else { 0 }
+        };
+        Self {
+            lines: Lines::new(machine.line_bytes, topology.sockets),
+            private: (0..cores).map(|_| Private { l1: tags(&machine.l1), l2: tags(&machine.l2) }).collect(),
+            l3: (0..groups).map(|_| tags(&machine.l3)).collect(),
+            groups_per_socket: topology.groups_per_socket as u16,
+            controllers: vec![0; topology.sockets as usize],
+            links: vec![0; topology.sockets as usize],
+            controller_ps: line_ps(machine.memory.bytes_per_ns),
+            link_ps: machine.hops.iter().map(|hop| line_ps(hop.bytes_per_ns)).collect(),
+            machine: machine.clone(),
+            spent: Spent::default(),
+        }
+    }
+
+    /// The time at which an access that begins at `at` is complete.
+    #[inline]
+    pub(super) fn access(&mut self, seat: Seat, at: u64, id: LineId, wish: Wish) -> u64 {
+        let line = self.lines.get(id);
+        let (version, is_owner) = (line.version, line.owner == seat.core);
+        let private = &mut self.private[usize::from(seat.core)];
+        let near = if private.l1.has(id, version) {
+            Some(self.machine.l1.latency_ps)
+        } else if private.l2.has(id, version) {
+            private.l1.put(id, version);
+            Some(self.machine.l2.latency_ps)
+        } else {
+            None
+        };
+        match near {
+            Some(ps) if wish == Wish::Read || is_owner => {
+                line.is_dirty |= wish == Wish::Write;
+                self.spent.private += ps;
+                at + ps
+            }
+            _ => self.fetch(seat, at, id, wish, near.is_some()),
+        }
+    }
+
+    /// An access that the core cannot make alone.
+    #[inline(never)]
+    fn fetch(&mut self, seat: Seat, at: u64, id: LineId, wish: Wish, has_copy: bool) -> u64 {
+        let line = *self.lines.get(id);
+        let start = at.max(line.busy_until);
+        self.spent.contention += start - at;
+        let mut ready = if has_copy { start } else { self.bring(seat, start, id) };
+        if wish == Wish::Write {
+            ready = ready.max(start + self.invalidate(seat, line.sockets));
+        }
+        let own = 1 << (seat.socket % 64);
+        let (coherence, now) = (&self.machine.coherence, self.lines.get(id));
+        if wish == Wish::Write {
+            now.version = now.version.wrapping_add(1);
+            (now.owner, now.is_dirty, now.sockets) = (seat.core, true, own);
+            now.busy_until = ready + coherence.hold_ps;
+        } else {
+            let is_alone = line.sockets == 0;
+            now.owner = if is_alone { seat.core } else { NOBODY };
+            (now.is_dirty, now.sockets) = (false, line.sockets | own);
+            now.busy_until = start + coherence.directory_ps;
+        }
+        now.holder = seat.group;
+        let version = now.version;
+        let private = &mut self.private[usize::from(seat.core)];
+        private.l1.put(id, version);
+        private.l2.put(id, version);
+        self.l3[usize::from(seat.group)].put(id, version);
+        ready
+    }
+
+    /// The time at which the line arrives: from another core, the nearest last-level cache that is known to have it,
+    /// or memory.
+    fn bring(&mut self, seat: Seat, start: u64, id: LineId) -> u64 {
+        let line = *self.lines.get(id);
+        if line.owner != NOBODY && line.owner != seat.core && line.is_dirty {
+            let group = line.owner / self.machine.topology.cores_per_group as u16;
+            let ps = self.machine.coherence.transfer_ps;
+            self.spent.coherence += ps;
+            return self.travel(seat, start + ps, group);
+        }
+        let l3_ps = self.machine.l3.latency_ps;
+        if self.l3[usize::from(seat.group)].has(id, line.version) {
+            self.spent.l3 += l3_ps;
+            return start + l3_ps;
+        }
+        if line.holder != NOBODY && self.l3[usize::from(line.holder)].has(id, line.version) {
+            self.spent.l3 += l3_ps;
+            return self.travel(seat, start + l3_ps, line.holder);
+        }
+        let controller = &mut self.controllers[usize::from(line.home)];
+        let begin = start.max(*controller);
+        *controller = begin + self.controller_ps;
+        let ready = begin + self.machine.memory.latency_ps;
+        self.spent.memory += ready - start;
+        self.travel(seat, ready, line.home * self.groups_per_socket)
+    }
+
+    /// The time of arrival of a line that leaves a group of cores at `at`.
+    fn travel(&mut self, seat: Seat, at: u64, group: u16) -> u64 {
+        if group == seat.group {
+            return at;
+        }
+        let from = usize::from(group / self.groups_per_socket);
+        let distance = self.distance(seat, from);
+        let link = &mut self.links[from];
+        let begin = at.max(*link);
+        *link = begin + self.link_ps[distance];
+        let ready = begin + self.machine.hops[distance].round_trip_ps;
+        self.spent.numa += ready - at;
+        ready
+    }
+
+    /// The time until no other core has a copy, for the sockets that may have one.
+    fn invalidate(&mut self, seat: Seat, sockets: u64) -> u64 {
+        if sockets == 0 {
+            return 0;
+        }
+        let mut others = sockets & !(1 << (seat.socket % 64));
+        let count = u64::from(others.count_ones());
+        let mut farthest = 0;
+        while others != 0 {
+            let socket = others.trailing_zeros() as usize;
+            others &= others - 1;
+            farthest = farthest.max(self.machine.hops[self.distance(seat, socket)].round_trip_ps);
+        }
+        let within = self.machine.l3.latency_ps;
+        self.spent.coherence += within;
+        self.spent.numa += farthest + count * self.machine.coherence.invalidate_ps;
+        within + farthest + count * self.machine.coherence.invalidate_ps
+    }
+
+    fn distance(&self, seat: Seat, socket: usize) -> usize {
+        usize::from(self.machine.topology.distance[usize::from(seat.socket)][socket])
+    }
+}

@@ -1,0 +1,129 @@
+//! The lines of the simulated memory: their numbers, and the directory's knowledge of each.
+
+use super::tags::LineId;
+
+/// No core, or no group of cores.
+pub(super) const NOBODY: u16 = u16::MAX;
+
+/// Lines of a page, for lines of 64 bytes or more.
+const PAGE_BYTES: usize = 4096;
+
+/// A line as its home knows it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    /// Requests that another cache must answer wait until this time.
+    pub(super) busy_until: u64,
+    /// The sockets that may have a copy, one bit each.
+    pub(super) sockets: u64,
+    /// Counts the times that the line was taken for writing.
+    pub(super) version: u32,
+    /// The core that has the only copy, if there is one.
+    pub(super) owner: u16,
+    /// The group of cores whose last-level cache got the line last.
+    pub(super) holder: u16,
+    /// The socket in whose memory the line is.
+    pub(super) home: u16,
+    /// Whether the owner has written the line.
+    pub(super) is_dirty: bool,
+    /// Whether a thread waits for a write of the line.
+    pub(super) has_waiters: bool,
+}
+
+/// All lines that were used, by number.
+#[derive(Debug)]
+pub(super) struct Lines {
+    all: Vec<Line>,
+    /// The pages: open addressing, the page's address and the number of its first line.
+    pages: Vec<(usize, LineId)>,
+    used: usize,
+    /// The page that was looked up last.
+    last: (usize, LineId),
+    line_shift: u32,
+    sockets: u16,
+}
+
+impl Lines {
+    pub(super) fn new(line_bytes: u64, sockets: u32) -> Self {
+        Self {
+            all: Vec::new(),
+            pages: vec![(usize::MAX, 0); 1 << 12],
+            used: 0,
+            last: (usize::MAX, 0),
+            line_shift: line_bytes.trailing_zeros(),
+            sockets: sockets as u16,
+        }
+    }
+
+    /// The number of the line of an address.
+    #[inline]
+    pub(super) fn number(&mut self, address: usize) -> LineId {
+        let page = address / PAGE_BYTES;
+        if self.last.0 != page {
+            self.last = (page, self.page(page));
+        }
+        self.last.1 + ((address % PAGE_BYTES) >> self.line_shift) as LineId
+    }
+
+    #[inline]
+    pub(super) fn get(&mut self, line: LineId) -> &mut Line {
+        &mut self.all[line as usize]
+    }
+
+    /// The version of a line.
+    #[inline]
+    pub(super) fn all_version(&self, line: LineId) -> u32 {
+        self.all[line as usize].version
+    }
+
+    /// The number of the first line of a page, which gets numbers for its lines at its first use.
+    fn page(&mut self, page: usize) -> LineId {
+        let mut at = self.slot(page);
+        while self.pages[at].0 != page {
+            if self.pages[at].0 == usize::MAX {
+                return self.add(page, at);
+            }
+            at = (at + 1) & (self.pages.len() - 1);
+        }
+        self.pages[at].1
+    }
+
+    fn slot(&self, page: usize) -> usize {
+        (page as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> (64 - self.pages.len().trailing_zeros())
+    }
+
+    #[cold]
+    fn add(&mut self, page: usize, at: usize) -> LineId {
+        let first = self.all.len() as LineId;
+        // Pages lie on the sockets in turn.
+        let home = (self.used % usize::from(self.sockets)) as u16;
+        let line = Line {
+            busy_until: 0,
+            sockets: 0,
+            version: 0,
+            owner: NOBODY,
+            holder: NOBODY,
+            home,
+            is_dirty: false,
+            has_waiters: false,
+        };
+        self.all.resize(self.all.len() + (PAGE_BYTES >> self.line_shift), line);
+        self.pages[at] = (page, first);
+        self.used += 1;
+        if self.used * 2 > self.pages.len() {
+            self.grow();
+        }
+        first
+    }
+
+    fn grow(&mut self) {
+        let grown = vec![(usize::MAX, 0); self.pages.len() * 2];
+        let old = std::mem::replace(&mut self.pages, grown);
+        for (page, first) in old.into_iter().filter(|(page, _)| *page != usize::MAX) {
+            let mut at = self.slot(page);
+            while self.pages[at].0 != usize::MAX {
+                at = (at + 1) & (self.pages.len() - 1);
+            }
+            self.pages[at] = (page, first);
+        }
+    }
+}

@@ -1,0 +1,487 @@
+//! Time: a scheduler that always runs the worker whose virtual time is the least, over a model of caches.
+//!
+//! Each worker of the stepped build is a hardware thread of the simulated machine. Its clock advances with the
+//! instructions that it executes and with the time that its accesses take. The scheduler lets each access happen in
+//! the order of these clocks, so that a run is a function of its inputs alone, to the last picosecond.
+//!
+//! A worker that looks in vain at something (it spins, yields or waits) is parked at the lines that it has loaded
+//! since it last waited, and goes on when one of them is written. So a spinning worker costs the simulation nothing.
+
+mod caches;
+mod lines;
+mod tags;
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use sync_sim::hook::{Access, Scheduler};
+
+pub use caches::Spent;
+use caches::{Caches, Seat, Wish};
+use tags::LineId;
+
+use crate::machine::Machine;
+
+/// Bits of a worker's number in the key of its turn.
+const WORKER_BITS: u32 = 12;
+
+/// Instructions that a worker executes between two accesses to shared words, in the mean.
+const INSTRUCTIONS_PER_ACCESS: u64 = 6;
+
+/// The maximum number of lines at which a worker is parked.
+const WATCHED_MAX: usize = 12;
+
+/// The longest time, in picoseconds, for which a worker is parked without a moment until which it waits: then it looks
+/// again, because its condition may depend on something that is no shared word.
+const PARKED_MAX_PS: u64 = 100_000_000;
+
+/// A worker's turn: its time in picoseconds and its number, so that turns are in the order of time.
+type Turn = u64;
+
+/// Schedules workers by virtual time. See the module.
+#[derive(Debug)]
+pub struct Timed {
+    state: RefCell<State>,
+    /// Whether time passes: not while rows are loaded.
+    is_on: Cell<bool>,
+}
+
+#[derive(Debug)]
+struct State {
+    caches: Caches,
+    machine: Machine,
+    /// The workers that are hardware threads; the others observe, and their accesses take no time.
+    seated: usize,
+    workers: Vec<Worker>,
+    running: usize,
+    turns: BinaryHeap<Reverse<Turn>>,
+    /// The workers that are parked at a line.
+    parked: BTreeMap<LineId, Vec<usize>>,
+    lookahead_ps: u64,
+    counts: Counts,
+}
+
+/// Counts of a simulation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Accesses to shared words, or copies.
+    pub accesses: u64,
+    /// The times that another worker went on.
+    pub switches: u64,
+    /// The times that a worker was parked.
+    pub parks: u64,
+    /// The times that a parked worker went on because its time was over.
+    pub timeouts: u64,
+    /// Lines that were used.
+    pub instructions: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    access: Access,
+    address: usize,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Worker {
+    seat: Option<Seat>,
+    clock: u64,
+    /// The access that the worker makes when its turn comes.
+    pending: Option<Pending>,
+    /// The time at which all its stores are visible.
+    drained_at: u64,
+    /// The lines that it has loaded since it last waited, with their versions.
+    watched: [(LineId, u32); WATCHED_MAX],
+    /// Their number; more than there is room for if there were too many.
+    watched_len: usize,
+    has_read_clock: bool,
+    /// Its turn, if it has one: others are over.
+    turn: Turn,
+    is_parked: bool,
+    /// Picoseconds of an instruction, with the threads that share its core.
+    instruction_ps: u64,
+    /// Lines that were asked for ahead of their use, and the time at which they arrive.
+    coming: [(LineId, u64); 16],
+    next_coming: usize,
+    last_coming: u64,
+}
+
+impl Timed {
+    /// A scheduler of so many workers on a machine; further workers only observe.
+    pub fn new(machine: &Machine, workers: usize, lookahead_ps: u64) -> Self {
+        let state = State {
+            caches: Caches::new(machine),
+            machine: machine.clone(),
+            seated: workers,
+            workers: Vec::new(),
+            running: 0,
+            turns: BinaryHeap::new(),
+            parked: BTreeMap::new(),
+            lookahead_ps,
+            counts: Counts::default(),
+        };
+        Self { state: RefCell::new(state), is_on: Cell::new(false) }
+    }
+
+    /// From the next begin of workers on, time passes.
+    pub fn start(&self) {
+        self.is_on.set(true);
+    }
+
+    /// The counts so far.
+    pub fn counts(&self) -> (Counts, Spent) {
+        let state = self.state.borrow();
+        (state.counts, state.caches.spent)
+    }
+}
+
+impl Scheduler for Timed {
+    fn begin(&self, count: usize) -> usize {
+        self.state.borrow_mut().begin(count)
+    }
+
+    fn step(&self, access: Access, address: usize, bytes: usize) -> usize {
+        let state = &mut *self.state.borrow_mut();
+        if !self.is_on.get() {
+            return state.step_untimed(access);
+        }
+        state.step(Pending { access, address, bytes })
+    }
+
+    fn end(&self) -> Option<usize> {
+        let state = &mut *self.state.borrow_mut();
+        state.workers[state.running].turn = 0;
+        state.next()
+    }
+
+    fn now_ns(&self) -> u64 {
+        let state = &mut *self.state.borrow_mut();
+        let ps = state.machine.core.clock_ps;
+        let Some(worker) = state.workers.get_mut(state.running) else { return 0 };
+        worker.clock += if worker.seat.is_some() { ps } else { 1_000 };
+        worker.has_read_clock = true;
+        worker.clock / 1_000
+    }
+
+    fn copies_whole(&self) -> bool {
+        true
+    }
+
+    fn prefetch(&self, address: usize, for_write: bool) {
+        if self.is_on.get() {
+            self.state.borrow_mut().prefetch(address, for_write);
+        }
+    }
+
+    fn drain(&self) {
+        let state = &mut *self.state.borrow_mut();
+        let worker = &mut state.workers[state.running];
+        worker.clock = worker.clock.max(worker.drained_at) + state.machine.core.fence_ps;
+    }
+
+    fn compute(&self, instructions: u32) {
+        let state = &mut *self.state.borrow_mut();
+        let worker = &mut state.workers[state.running];
+        worker.clock += u64::from(instructions) * worker.instruction_ps;
+    }
+}
+
+impl State {
+    fn begin(&mut self, count: usize) -> usize {
+        let seats = seats(&self.machine);
+        let cores = self.caches_len();
+        let (seated, speedup) = (self.seated, &self.machine.core.smt_speedup);
+        let instruction_ps = self.machine.core.instruction_ps;
+        let worker = |number: usize| {
+            let seat = (number < seated).then(|| seats[number % seats.len()]);
+            // The threads that share the core: those whose number differs by a multiple of the cores.
+            let sharing = (number % cores..seated).step_by(cores).count().clamp(1, speedup.len());
+            let ps = instruction_ps as f64 * sharing as f64 / speedup[sharing - 1];
+            Worker {
+                seat,
+                clock: 0,
+                pending: None,
+                drained_at: 0,
+                watched: [(0, 0); WATCHED_MAX],
+                watched_len: 0,
+                has_read_clock: false,
+                turn: 0,
+                is_parked: false,
+                instruction_ps: ps as u64,
+                coming: [(0, 0); 16],
+                next_coming: 0,
+                last_coming: 0,
+            }
+        };
+        self.workers = (0..count).map(worker).collect();
+        self.turns.clear();
+        self.parked.clear();
+        for worker in 0..count {
+            self.enqueue(worker, 0);
+        }
+        self.next().expect("there are workers")
+    }
+
+    fn caches_len(&self) -> usize {
+        let topology = &self.machine.topology;
+        (topology.sockets * topology.groups_per_socket * topology.cores_per_group) as usize
+    }
+
+    /// While no time passes, a worker runs until it waits.
+    fn step_untimed(&mut self, access: Access) -> usize {
+        if !access.is_idle() {
+            return self.running;
+        }
+        let later = self.workers[self.running].clock + 1_000_000;
+        self.workers[self.running].clock = later;
+        self.enqueue(self.running, later);
+        self.next().expect("the running worker can go on")
+    }
+
+    #[inline]
+    fn step(&mut self, pending: Pending) -> usize {
+        if pending.access == Access::Pause {
+            self.pause();
+            return self.next().expect("the running worker can go on");
+        }
+        if pending.access.is_idle() {
+            return self.wait(pending.access);
+        }
+        self.counts.accesses += 1;
+        let worker = &mut self.workers[self.running];
+        if worker.seat.is_some() {
+            worker.clock += INSTRUCTIONS_PER_ACCESS * worker.instruction_ps;
+        }
+        let clock = worker.clock;
+        worker.pending = Some(pending);
+        if self.is_first(clock) {
+            self.perform(self.running);
+            return self.running;
+        }
+        self.enqueue(self.running, clock);
+        self.next().expect("the running worker can go on")
+    }
+
+    /// Whether no other worker's turn comes before this time.
+    #[inline]
+    fn is_first(&self, clock: u64) -> bool {
+        self.turns.peek().is_none_or(|Reverse(turn)| clock <= (turn >> WORKER_BITS) + self.lookahead_ps)
+    }
+
+    fn enqueue(&mut self, worker: usize, at: u64) {
+        let turn = at << WORKER_BITS | worker as u64;
+        self.workers[worker].turn = turn;
+        self.turns.push(Reverse(turn));
+    }
+
+    /// Lets the worker run whose turn is next.
+    fn next(&mut self) -> Option<usize> {
+        loop {
+            let Reverse(turn) = self.turns.pop()?;
+            let number = (turn & ((1 << WORKER_BITS) - 1)) as usize;
+            let worker = &mut self.workers[number];
+            if worker.turn != turn {
+                continue;
+            }
+            worker.clock = worker.clock.max(turn >> WORKER_BITS);
+            if std::mem::take(&mut worker.is_parked) {
+                self.counts.timeouts += 1;
+                self.leave(number);
+            }
+            self.counts.switches += u64::from(self.running != number);
+            self.running = number;
+            self.perform(number);
+            return Some(number);
+        }
+    }
+
+    /// Makes the pending access of a worker.
+    #[inline]
+    fn perform(&mut self, number: usize) {
+        let Some(Pending { access, address, bytes }) = self.workers[number].pending.take() else { return };
+        if address == 0 {
+            return;
+        }
+        let is_write = matches!(access, Access::Store | Access::Update);
+        let Some(seat) = self.workers[number].seat else {
+            if is_write {
+                let id = self.caches.lines.number(address);
+                let line = self.caches.lines.get(id);
+                line.version = line.version.wrapping_add(1);
+                self.wake(id, self.workers[number].clock);
+            }
+            return;
+        };
+        if access == Access::Update {
+            let worker = &mut self.workers[number];
+            worker.clock = worker.clock.max(worker.drained_at);
+        }
+        let wish = if is_write { Wish::Write } else { Wish::Read };
+        let line_bytes = self.machine.line_bytes as usize;
+        let begin = self.workers[number].clock;
+        let mut complete = begin;
+        let (first, last) = (address / line_bytes, (address + bytes.max(1) - 1) / line_bytes);
+        for nth in first..=last {
+            // The lines of a copy are asked for one after the other and arrive side by side.
+            let at = begin + (nth - first) as u64 * 1_000;
+            let id = self.caches.lines.number(nth * line_bytes);
+            let mut done = self.caches.access(seat, at, id, wish);
+            let worker = &mut self.workers[number];
+            if worker.last_coming > at {
+                let coming = worker.coming.iter().find(|(line, _)| *line == id);
+                done = done.max(coming.map_or(0, |(_, at)| *at));
+            }
+            complete = complete.max(done);
+            if is_write {
+                if self.caches.lines.get(id).has_waiters {
+                    self.wake(id, done);
+                }
+            } else if nth == first {
+                let version = self.caches.lines.get(id).version;
+                let worker = &mut self.workers[number];
+                worker.watch(id, version);
+            }
+        }
+        let update_ps = self.machine.core.update_ps;
+        let worker = &mut self.workers[number];
+        match access {
+            Access::Store => worker.drained_at = worker.drained_at.max(complete),
+            Access::Update => worker.clock = complete + update_ps,
+            _ => worker.clock = complete,
+        }
+    }
+
+    fn prefetch(&mut self, address: usize, for_write: bool) {
+        let worker = &mut self.workers[self.running];
+        let Some(seat) = worker.seat else { return };
+        let at = worker.clock;
+        let id = self.caches.lines.number(address);
+        let wish = if for_write { Wish::Write } else { Wish::Read };
+        let done = self.caches.access(seat, at, id, wish);
+        if for_write && self.caches.lines.get(id).has_waiters {
+            self.wake(id, done);
+        }
+        let worker = &mut self.workers[self.running];
+        worker.coming[worker.next_coming] = (id, done);
+        worker.next_coming = (worker.next_coming + 1) % worker.coming.len();
+        worker.last_coming = worker.last_coming.max(done);
+    }
+
+    /// The running worker spins once.
+    fn pause(&mut self) {
+        let worker = &mut self.workers[self.running];
+        let next = worker.clock + self.machine.core.pause_ps;
+        self.enqueue(self.running, next);
+    }
+
+    /// The running worker looks in vain for something: it is parked, or looks again after a pause.
+    fn wait(&mut self, access: Access) -> usize {
+        let number = self.running;
+        let until = match access {
+            Access::Wait { until_ns: Some(until_ns) } => Some(until_ns.saturating_mul(1_000)),
+            _ => None,
+        };
+        let pause_ps = self.machine.core.pause_ps;
+        let worker = &mut self.workers[number];
+        let (len, has_read_clock) = (worker.watched_len, worker.has_read_clock);
+        worker.watched_len = 0;
+        worker.has_read_clock = false;
+        let next = worker.clock + pause_ps;
+        if len == 0 {
+            // It waits for a moment alone.
+            let until = until.unwrap_or(next).max(next);
+            self.enqueue(number, until);
+            return self.next().expect("somebody can go on");
+        }
+        let watched = worker.watched;
+        let is_sure = len <= WATCHED_MAX && (!has_read_clock || until.is_some());
+        let has_changed =
+            |(id, version): &(LineId, u32)| self.caches.lines.all_version(*id) != *version;
+        if !is_sure || watched[..len].iter().any(has_changed) {
+            self.enqueue(number, next);
+            return self.next().expect("somebody can go on");
+        }
+        self.counts.parks += 1;
+        for (id, _) in &watched[..len] {
+            self.caches.lines.get(*id).has_waiters = true;
+            let parked = self.parked.entry(*id).or_default();
+            if !parked.contains(&number) {
+                parked.push(number);
+            }
+        }
+        let worker = &mut self.workers[number];
+        worker.is_parked = true;
+        worker.watched_len = len;
+        let at = until.unwrap_or(u64::MAX).min(worker.clock + PARKED_MAX_PS).max(next);
+        self.enqueue(number, at);
+        self.next().expect("somebody can go on")
+    }
+
+    /// Lets the workers that are parked at a line go on at this time.
+    #[cold]
+    fn wake(&mut self, id: LineId, at: u64) {
+        let Some(parked) = self.parked.remove(&id) else { return };
+        self.caches.lines.get(id).has_waiters = false;
+        for number in parked {
+            if !self.workers[number].is_parked {
+                continue;
+            }
+            self.workers[number].is_parked = false;
+            self.leave_but(number, id);
+            let at = at.max(self.workers[number].clock);
+            self.enqueue(number, at);
+        }
+    }
+
+    /// The worker is not parked any more.
+    fn leave(&mut self, number: usize) {
+        self.leave_but(number, LineId::MAX);
+    }
+
+    fn leave_but(&mut self, number: usize, but: LineId) {
+        let worker = &mut self.workers[number];
+        let (watched, len) = (worker.watched, worker.watched_len);
+        worker.watched_len = 0;
+        for (id, _) in watched[..len].iter().filter(|(id, _)| *id != but) {
+            let Some(parked) = self.parked.get_mut(id) else { continue };
+            parked.retain(|other| *other != number);
+            if parked.is_empty() {
+                self.parked.remove(id);
+                self.caches.lines.get(*id).has_waiters = false;
+            }
+        }
+    }
+}
+
+impl Worker {
+    /// Notes a line that the worker has loaded.
+    #[inline]
+    fn watch(&mut self, id: LineId, version: u32) {
+        let len = self.watched_len;
+        if len > WATCHED_MAX {
+            return;
+        }
+        if let Some(known) = self.watched[..len].iter_mut().find(|(line, _)| *line == id) {
+            known.1 = version;
+        } else {
+            if len < WATCHED_MAX {
+                self.watched[len] = (id, version);
+            }
+            self.watched_len = len + 1;
+        }
+    }
+}
+
+/// The seats of the machine's threads in the order in which they are taken: one thread of each core first.
+fn seats(machine: &Machine) -> Vec<Seat> {
+    let topology = &machine.topology;
+    let groups = topology.sockets * topology.groups_per_socket;
+    let cores = groups * topology.cores_per_group;
+    let seat = |core: u32| {
+        let group = core / topology.cores_per_group;
+        Seat { core: core as u16, group: group as u16, socket: (group / topology.groups_per_socket) as u16 }
+    };
+    (0..topology.threads_per_core).flat_map(|_| (0..cores).map(seat)).collect()
+}

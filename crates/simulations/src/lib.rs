@@ -1,0 +1,70 @@
+//! Runs of schemes on simulated machines: the same code of schemes, engine and workloads as in native runs, over the
+//! stepped build, under a scheduler that has time and caches.
+//!
+//! A simulated run has the same settings and the same results as a native one. Its seconds are those of the simulated
+//! machine.
+#![forbid(unsafe_code)]
+
+mod convert;
+mod instance;
+
+use core::fmt;
+
+use engine::driver::Job;
+use engine::setting::Values;
+use runs::{Layout, Measured};
+use sim::machine::Machine;
+pub use sim::{Counts, Spent};
+
+pub use instance::SimulatedInstance;
+
+/// The specification of a simulated run.
+#[derive(Clone, Copy, Debug)]
+pub struct SimulationSpec<'s> {
+    /// The workload's name.
+    pub workload: &'s str,
+    /// The settings of the workload and of the scheme, and others, which have no effect on the simulation.
+    pub values: &'s Values,
+    /// The way in which the run is driven. Its times are those of the simulated machine.
+    pub job: Job,
+    /// The layout of the tables.
+    pub layout: Layout,
+    /// The machine.
+    pub machine: &'s Machine,
+    /// Picoseconds for which a hardware thread may run on beyond the next one: 0 for exact order; up to the least
+    /// latency between two cores for a faster simulation.
+    pub lookahead_ps: u64,
+    /// Whether the consistency of the database is checked after the run.
+    pub check: bool,
+}
+
+/// The results of a simulated run.
+#[derive(Debug)]
+pub struct Simulated {
+    /// The measurements, in the time of the simulated machine.
+    pub measured: Measured,
+    /// Counts of the simulation.
+    pub counts: Counts,
+    /// Where the time of accesses went.
+    pub spent: Spent,
+    /// Nanoseconds of this machine that the simulation of the transactions took.
+    pub host_ns: u64,
+}
+
+/// The reason why a simulation was refused. The text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimulationError(pub String);
+
+impl fmt::Display for SimulationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for SimulationError {}
+
+impl From<engine_sim::setting::SettingError> for SimulationError {
+    fn from(error: engine_sim::setting::SettingError) -> Self {
+        Self(error.0)
+    }
+}

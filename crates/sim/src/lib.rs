@@ -21,6 +21,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod machine;
+
 mod schedule;
 mod scheduler;
 mod search;

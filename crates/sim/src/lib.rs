@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod machine;
+
 mod schedule;
 mod scheduler;
 mod search;

@@ -6,8 +6,7 @@ use engine_sim::driver::{self, Control, Driver};
 use engine_sim::entry::Entry;
 use engine_sim::setting::{Settings, Values};
 use engine_sim::{
-    Admits, Database, Drive, Env, Facts, Insight, Ledger, Procedures, Schema, Scheme, Share, Workload,
-    levers,
+    Admits, Database, Drive, Env, Facts, Ledger, Procedures, Schema, Scheme, Share, Workload, levers,
 };
 use runs::{CheckVerdict, Measured};
 use sim::Timed;
@@ -88,7 +87,11 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
     if let Some(says) = S::Driver::refuses(&job) {
         return Err(SimulationError(format!("{}: {says}", S::INFO.name)));
     }
-    catalogue::with(spec.workload, &values, Simulate::<S> { spec, values: &values, job, scheme: core::marker::PhantomData })
+    catalogue::with(
+        spec.workload,
+        &values,
+        Simulate::<S> { spec, values: &values, job, scheme: core::marker::PhantomData },
+    )
 }
 
 struct Simulate<'s, S> {
@@ -108,9 +111,9 @@ impl<S: Scheme> Visit for Simulate<'_, S> {
         let mut schema = Schema::new();
         schema.lay_out(convert::layout(spec.layout));
         let workload = W::declare(values, drive, &mut schema)?;
-        let slots = S::Driver::sessions(&job).max(1) + 1;
+        let slots = S::Driver::sessions(&job) + 1;
         let db = Database::<S>::new(&schema, values, Env { slots, workers })?;
-        let timed = Rc::new(Timed::new(spec.machine, workers, spec.lookahead_ps));
+        let timed = Rc::new(Timed::new(spec.machine, spec.placement, workers, spec.lookahead_ps));
         let _installed = Installed::of(&timed);
         let start_ns = clock::now_ns();
         db.load(&workload, 1);
@@ -119,7 +122,8 @@ impl<S: Scheme> Visit for Simulate<'_, S> {
         let control = Control::new(workers);
         let outcome = driver::drive(&db, &Procedures(&workload), &job, &control, &());
         let run_ns = clock::now_ns();
-        let driver::RunOutcome { types, arrived, turns, series, phase_ticks, measured_ns, ledgers, .. } = outcome;
+        let driver::RunOutcome { types, arrived, turns, series, phase_ticks, measured_ns, ledgers, .. } =
+            outcome;
         let ledgers: Vec<W::Ledger> = ledgers.into_iter().map(Ledger::into_inner::<W>).collect();
         let verdict = if spec.check {
             convert::verdict(workload.check(&db.quiesced(), Share::WHOLE, &ledgers))

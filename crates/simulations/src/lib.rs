@@ -13,7 +13,7 @@ use core::fmt;
 use engine::driver::Job;
 use engine::setting::Values;
 use runs::{Layout, Measured};
-use sim::machine::Machine;
+use sim::machine::{Machine, Placement};
 pub use sim::{Counts, Spent};
 
 pub use instance::SimulatedInstance;
@@ -31,6 +31,8 @@ pub struct SimulationSpec<'s> {
     pub layout: Layout,
     /// The machine.
     pub machine: &'s Machine,
+    /// Which hardware threads the workers get.
+    pub placement: Placement,
     /// Picoseconds for which a hardware thread may run on beyond the next one: 0 for exact order; up to the least
     /// latency between two cores for a faster simulation.
     pub lookahead_ps: u64,

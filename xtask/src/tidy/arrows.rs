@@ -23,10 +23,17 @@ const ARROWS: &[(&str, &str)] = &[
     ("sim", "stdx sync"),
     ("runs", "stdx sync storage engine workloads checker durability sim"),
     ("trials", "stdx sync storage engine workloads checker proof sim"),
-    ("stepped_instances", "engine schemes trials"),
-    ("instances", "engine schemes runs trials stepped_instances"),
-    ("lab", "stdx stats plot orders results sync engine workloads checker durability sim runs trials"),
-    ("cli", "stdx results sync engine workloads checker durability sim runs trials instances lab"),
+    ("simulations", "storage sync engine workloads sim runs"),
+    ("stepped_instances", "engine schemes simulations trials"),
+    ("instances", "engine schemes runs simulations trials stepped_instances"),
+    (
+        "lab",
+        "stdx stats plot orders results sync engine workloads checker durability sim runs simulations trials",
+    ),
+    (
+        "cli",
+        "stdx results sync engine workloads checker durability sim runs simulations trials instances lab",
+    ),
     ("contend_derive", ""),
     ("contend", "stdx sync storage engine schemes durability contend_derive"),
     // Of the engine, `peers` uses the generation of a workload's requests. It measures the library.
@@ -63,7 +70,7 @@ const ARROWS_OF_TESTS: &[(&str, &str)] = &[
 /// Crates that may depend on the twins (`NAME_sim`) of their dependencies. A twin may depend on the
 /// twins of its real crate's permitted dependencies, and an example on its own twin. All other
 /// crates, above all the library `contend`, may depend on no twin.
-const USERS_OF_TWINS: &[&str] = &["sim", "trials", "stepped_instances", "tests", "examples"];
+const USERS_OF_TWINS: &[&str] = &["sim", "simulations", "trials", "stepped_instances", "tests", "examples"];
 
 /// Crates that are their own twins: they touch neither atomics nor time.
 const WITHOUT_TWIN: &[&str] = &["stdx", "orders"];

@@ -76,7 +76,7 @@ impl Retry {
 }
 
 /// The length of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// A time, of which only the part after the warm-up counts.
     Time {

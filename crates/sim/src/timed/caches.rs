@@ -91,10 +91,11 @@ impl Caches {
         let (version, is_owner) = (line.version, line.owner == seat.core);
         let private = &mut self.private[usize::from(seat.core)];
         let near = if private.l1.has(id, version) {
-            Some(self.machine.l1.latency_ps)
+            // The instructions' own time has the hits in the first cache.
+            Some(0)
         } else if private.l2.has(id, version) {
             private.l1.put(id, version);
-            Some(self.machine.l2.latency_ps)
+            Some(self.machine.l2.latency_ps - self.machine.l1.latency_ps)
         } else {
             None
         };
@@ -145,9 +146,9 @@ impl Caches {
         let line = *self.lines.get(id);
         if line.owner != NOBODY && line.owner != seat.core && line.is_dirty {
             let group = line.owner / self.machine.topology.cores_per_group as u16;
-            let ps = self.machine.coherence.transfer_ps;
+            let ps = self.machine.coherence.transfer_ps + self.between_groups_ps(seat, group);
             self.spent.coherence += ps;
-            return self.travel(seat, start + ps, group);
+            return self.travel(seat, start + ps, group / self.groups_per_socket);
         }
         let l3_ps = self.machine.l3.latency_ps;
         if self.l3[usize::from(seat.group)].has(id, line.version) {
@@ -155,23 +156,29 @@ impl Caches {
             return start + l3_ps;
         }
         if line.holder != NOBODY && self.l3[usize::from(line.holder)].has(id, line.version) {
-            self.spent.l3 += l3_ps;
-            return self.travel(seat, start + l3_ps, line.holder);
+            let ps = l3_ps + self.between_groups_ps(seat, line.holder);
+            self.spent.l3 += ps;
+            return self.travel(seat, start + ps, line.holder / self.groups_per_socket);
         }
         let controller = &mut self.controllers[usize::from(line.home)];
         let begin = start.max(*controller);
         *controller = begin + self.controller_ps;
         let ready = begin + self.machine.memory.latency_ps;
         self.spent.memory += ready - start;
-        self.travel(seat, ready, line.home * self.groups_per_socket)
+        self.travel(seat, ready, line.home)
     }
 
-    /// The time of arrival of a line that leaves a group of cores at `at`.
-    fn travel(&mut self, seat: Seat, at: u64, group: u16) -> u64 {
-        if group == seat.group {
+    /// The way between two groups of cores, within a socket or at both ends of the way between sockets.
+    fn between_groups_ps(&self, seat: Seat, group: u16) -> u64 {
+        if group == seat.group { 0 } else { self.machine.hops[0].round_trip_ps }
+    }
+
+    /// The time of arrival of a line that leaves a socket at `at`.
+    fn travel(&mut self, seat: Seat, at: u64, socket: u16) -> u64 {
+        if socket == seat.socket {
             return at;
         }
-        let from = usize::from(group / self.groups_per_socket);
+        let from = usize::from(socket);
         let distance = self.distance(seat, from);
         let link = &mut self.links[from];
         let begin = at.max(*link);

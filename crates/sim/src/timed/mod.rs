@@ -21,13 +21,16 @@ pub use caches::Spent;
 use caches::{Caches, Seat, Wish};
 use tags::LineId;
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Placement};
 
 /// Bits of a worker's number in the key of its turn.
 const WORKER_BITS: u32 = 12;
 
 /// Instructions that a worker executes between two accesses to shared words, in the mean.
-const INSTRUCTIONS_PER_ACCESS: u64 = 6;
+const INSTRUCTIONS_PER_ACCESS: u64 = 16;
+
+/// Instructions that copy a line, beyond those of an access.
+const INSTRUCTIONS_PER_COPIED_LINE: u64 = 12;
 
 /// The maximum number of lines at which a worker is parked.
 const WATCHED_MAX: usize = 12;
@@ -51,8 +54,8 @@ pub struct Timed {
 struct State {
     caches: Caches,
     machine: Machine,
-    /// The workers that are hardware threads; the others observe, and their accesses take no time.
-    seated: usize,
+    /// The seats of the workers that are hardware threads. Further workers observe, and their accesses take no time.
+    seats: Vec<Seat>,
     workers: Vec<Worker>,
     running: usize,
     turns: BinaryHeap<Reverse<Turn>>,
@@ -110,11 +113,11 @@ struct Worker {
 
 impl Timed {
     /// A scheduler of so many workers on a machine; further workers only observe.
-    pub fn new(machine: &Machine, workers: usize, lookahead_ps: u64) -> Self {
+    pub fn new(machine: &Machine, placement: Placement, workers: usize, lookahead_ps: u64) -> Self {
         let state = State {
+            seats: seats(machine, placement, workers),
             caches: Caches::new(machine),
             machine: machine.clone(),
-            seated: workers,
             workers: Vec::new(),
             running: 0,
             turns: BinaryHeap::new(),
@@ -190,14 +193,13 @@ impl Scheduler for Timed {
 
 impl State {
     fn begin(&mut self, count: usize) -> usize {
-        let seats = seats(&self.machine);
-        let cores = self.caches_len();
-        let (seated, speedup) = (self.seated, &self.machine.core.smt_speedup);
+        let speedup = &self.machine.core.smt_speedup;
         let instruction_ps = self.machine.core.instruction_ps;
+        let mut threads = vec![0_usize; self.machine.topology.cores() as usize];
+        self.seats.iter().for_each(|seat| threads[usize::from(seat.core)] += 1);
         let worker = |number: usize| {
-            let seat = (number < seated).then(|| seats[number % seats.len()]);
-            // The threads that share the core: those whose number differs by a multiple of the cores.
-            let sharing = (number % cores..seated).step_by(cores).count().clamp(1, speedup.len());
+            let seat = self.seats.get(number).copied();
+            let sharing = seat.map_or(1, |seat| threads[usize::from(seat.core)]);
             let ps = instruction_ps as f64 * sharing as f64 / speedup[sharing - 1];
             Worker {
                 seat,
@@ -222,11 +224,6 @@ impl State {
             self.enqueue(worker, 0);
         }
         self.next().expect("there are workers")
-    }
-
-    fn caches_len(&self) -> usize {
-        let topology = &self.machine.topology;
-        (topology.sockets * topology.groups_per_socket * topology.cores_per_group) as usize
     }
 
     /// While no time passes, a worker runs until it waits.
@@ -346,6 +343,7 @@ impl State {
         }
         let update_ps = self.machine.core.update_ps;
         let worker = &mut self.workers[number];
+        complete += (last - first) as u64 * INSTRUCTIONS_PER_COPIED_LINE * worker.instruction_ps;
         match access {
             Access::Store => worker.drained_at = worker.drained_at.max(complete),
             Access::Update => worker.clock = complete + update_ps,
@@ -397,8 +395,7 @@ impl State {
         }
         let watched = worker.watched;
         let is_sure = len <= WATCHED_MAX && (!has_read_clock || until.is_some());
-        let has_changed =
-            |(id, version): &(LineId, u32)| self.caches.lines.all_version(*id) != *version;
+        let has_changed = |(id, version): &(LineId, u32)| self.caches.lines.all_version(*id) != *version;
         if !is_sure || watched[..len].iter().any(has_changed) {
             self.enqueue(number, next);
             return self.next().expect("somebody can go on");
@@ -474,14 +471,13 @@ impl Worker {
     }
 }
 
-/// The seats of the machine's threads in the order in which they are taken: one thread of each core first.
-fn seats(machine: &Machine) -> Vec<Seat> {
+/// The seats of the first workers of a program.
+fn seats(machine: &Machine, placement: Placement, workers: usize) -> Vec<Seat> {
     let topology = &machine.topology;
-    let groups = topology.sockets * topology.groups_per_socket;
-    let cores = groups * topology.cores_per_group;
-    let seat = |core: u32| {
-        let group = core / topology.cores_per_group;
-        Seat { core: core as u16, group: group as u16, socket: (group / topology.groups_per_socket) as u16 }
+    let seat = |thread: usize| {
+        let place = topology.place(placement, thread as u32);
+        let (core, group) = (topology.core_index(place), topology.group_index(place));
+        Seat { core: core as u16, group: group as u16, socket: place.socket as u16 }
     };
-    (0..topology.threads_per_core).flat_map(|_| (0..cores).map(seat)).collect()
+    (0..workers).map(seat).collect()
 }

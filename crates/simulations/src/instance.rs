@@ -59,10 +59,10 @@ impl SimulatedInstance {
 }
 
 /// Removes the scheduler of this thread at the end of a simulation, also if that is a panic.
-struct Installed;
+pub(crate) struct Installed;
 
 impl Installed {
-    fn of(timed: &Rc<Timed>) -> Self {
+    pub(crate) fn of(timed: &Rc<Timed>) -> Self {
         hook::install(Some(Rc::clone(timed) as Rc<dyn hook::Scheduler>));
         Self
     }

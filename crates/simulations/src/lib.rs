@@ -7,6 +7,7 @@
 
 mod convert;
 mod instance;
+pub mod pairs;
 
 use core::fmt;
 

@@ -101,6 +101,10 @@ pub const LOOPS: &[ProbeLoop] = &[
     probe("storm_2", 2, Hidden, storm, "an atomic update of a line that two cores update all the time"),
     probe("storm_4", 4, Hidden, storm, "the same by four cores"),
     probe("storm_8", 8, Hidden, storm, "the same by eight cores"),
+    probe("possession", 2, Hidden, possession, "the time for which a core keeps a line that two cores update all the time"),
+    probe("spaced_2", 2, DependentLoad, spaced, "an atomic update of a line that two cores update, 64 loads apart"),
+    probe("spaced_4", 4, DependentLoad, spaced, "the same by four cores"),
+    probe("spaced_8", 8, DependentLoad, spaced, "the same by eight cores"),
     probe("fence", 1, Hidden, full_fence, "a full fence"),
     probe("store_fence", 1, Instructions(1), store_fence, "a store to an own line and a full fence"),
     probe("store_load", 1, Instructions(1), store_load, "a store to an own line and a load from another"),
@@ -157,10 +161,15 @@ fn l2(scale: &ProbeScale, _: usize) -> Vec<f64> {
     chase(scale, scale.l2_bytes / 2, 4096)
 }
 
-/// Eight times as much as the second-level cache has: then it has the lines of a cycle too rarely to matter. At most half
-/// of the last-level cache.
+/// Twice as much as the second-level cache has: a cache that forgets what was used least recently has nothing of a cycle
+/// that is larger. Not more, because on a machine that is shared the last-level cache is as good as small.
 fn l3(scale: &ProbeScale, _: usize) -> Vec<f64> {
-    chase(scale, (scale.l2_bytes * 8).min(scale.l3_bytes / 2), 1024)
+    chase(scale, 2 * scale.l2_bytes, 1024)
+}
+
+/// Nanoseconds of a dependent load within so many bytes, in each window: for finding the size of a cache.
+pub fn load_ns(scale: &ProbeScale, bytes: usize) -> Vec<f64> {
+    chase(scale, bytes, 1024)
 }
 
 fn memory(scale: &ProbeScale, _: usize) -> Vec<f64> {
@@ -204,7 +213,7 @@ fn handed(scale: &ProbeScale) -> Ring {
 fn dirty(scale: &ProbeScale, workers: usize) -> Vec<f64> {
     let ring = handed(scale);
     let write = |round: usize| {
-        let write = |line: usize| ring.words()[line * ring.stride + 1].store(round as u64, Ordering::Relaxed);
+        let write = |line: usize| ring.words()[line * ring.stride + 2].store(round as u64, Ordering::Relaxed);
         (0..ring.lines).for_each(write);
     };
     after_others(scale, workers, write, |_| _ = core::hint::black_box(ring.chase(0, HANDED)))
@@ -271,19 +280,25 @@ fn message(scale: &ProbeScale, workers: usize) -> Vec<f64> {
     windows.into_iter().next().expect("the first worker")
 }
 
-fn storm(scale: &ProbeScale, workers: usize) -> Vec<f64> {
+/// The windows of workers that all update one word, and do something of their own after each update. Windows in which
+/// the others made less than half of their share are left out: not all of them ran.
+#[inline(always)]
+fn together(scale: &ProbeScale, workers: usize, between: impl Fn(usize, u64) + Sync) -> Vec<f64> {
     const STEPS: u64 = 256;
     let word = Padded(AtomicU64::new(0));
     let barrier = Barrier::new(workers);
-    let windows = workers::run(workers, scale.pin, |_| {
+    let windows = workers::run(workers, scale.pin, |worker| {
         let mut windows = Vec::new();
         barrier.wait().expect("nobody leaves");
         for _ in 0..scale.windows {
             let first = word.fetch_add(1, Ordering::Relaxed);
             let mut last = first;
-            let ns = window(1, || (0..STEPS).for_each(|_| last = word.fetch_add(1, Ordering::Relaxed)));
+            let step = |_| {
+                last = word.fetch_add(1, Ordering::Relaxed);
+                between(worker, last);
+            };
+            let ns = window(1, || (0..STEPS).for_each(step));
             let (all, share) = (last - first, workers as u64);
-            // The others made at least half of what is their share if all run.
             let is_shared = (all - STEPS) * share * 2 >= all * (share - 1);
             windows.extend(is_shared.then_some(ns / all as f64));
         }
@@ -292,10 +307,55 @@ fn storm(scale: &ProbeScale, workers: usize) -> Vec<f64> {
     windows.into_iter().flatten().collect()
 }
 
+fn storm(scale: &ProbeScale, workers: usize) -> Vec<f64> {
+    together(scale, workers, |_, _| ())
+}
+
+fn spaced(scale: &ProbeScale, workers: usize) -> Vec<f64> {
+    const LINES: usize = 8;
+    let own: Vec<Ring> =
+        (0..workers).map(|_| Ring::new(LINES * scale.line_bytes, scale.line_bytes)).collect();
+    together(scale, workers, |worker, updated| {
+        // The first load depends on the update, so that the loads do not begin before it has ended.
+        let (ring, line) = (&own[worker], updated as usize % LINES);
+        _ = core::hint::black_box(ring.chase(line * ring.stride, 64));
+    })
+}
+
+fn possession(scale: &ProbeScale, workers: usize) -> Vec<f64> {
+    const STEPS: usize = 256;
+    let word = Padded(AtomicU64::new(0));
+    let lone_ns = quickest(&update(scale, 1));
+    let barrier = Barrier::new(workers);
+    let windows = workers::run(workers, scale.pin, |_| {
+        let (mut windows, mut seen) = (Vec::new(), [0; STEPS]);
+        barrier.wait().expect("nobody leaves");
+        for _ in 0..scale.windows {
+            seen.iter_mut().for_each(|seen| *seen = word.fetch_add(1, Ordering::Relaxed));
+            let losses = seen.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
+            let all = seen[STEPS - 1] - seen[0];
+            // Both ran: the other made a third or more of the updates, and not many more than this one.
+            let is_shared = all as usize * 2 > STEPS * 3 && all as usize <= STEPS * 3;
+            windows.extend((is_shared && losses > 0).then(|| lone_ns * STEPS as f64 / (losses + 1) as f64));
+        }
+        windows
+    });
+    windows.into_iter().flatten().collect()
+}
+
+fn quickest(windows: &[f64]) -> f64 {
+    windows.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
 fn full_fence(scale: &ProbeScale, _: usize) -> Vec<f64> {
     const STEPS: usize = 2048;
-    // SeqCst: the fence is what is measured.
-    alone(scale, STEPS, || (0..STEPS).for_each(|_| fence(Ordering::SeqCst)))
+    let step = |_| {
+        // SeqCst: the fence is what is measured.
+        fence(Ordering::SeqCst);
+        // A compiler makes one fence of two without anything between them.
+        core::hint::black_box(());
+    };
+    alone(scale, STEPS, || (0..STEPS).for_each(step))
 }
 
 fn store_fence(scale: &ProbeScale, _: usize) -> Vec<f64> {

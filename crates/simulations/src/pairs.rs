@@ -137,60 +137,81 @@ mod tests {
         Machine::built_in().into_iter().map(read).collect()
     }
 
+    /// A machine's first socket alone: its pages are on no other one.
+    fn one_socket(machine: &Machine) -> Machine {
+        let mut machine = machine.clone();
+        machine.topology.sockets = 1;
+        machine.topology.distance = vec![vec![0]];
+        machine.hops.truncate(1);
+        machine
+    }
+
+    /// Each loop that measures a constant, with its path.
+    const CONSTANTS: [(&str, &str); 9] = [
+        ("l1", "l1.latency_ns"),
+        ("l2", "l2.latency_ns"),
+        ("l3", "l3.latency_ns"),
+        ("memory", "memory.latency_ns"),
+        ("dirty", "coherence.transfer_ns"),
+        ("update", "core.update_ns"),
+        ("fence", "core.fence_ns"),
+        ("pause", "core.pause_ns"),
+        ("clock", "core.clock_ns"),
+    ];
+
+    fn constant_ns(machine: &Machine, path: &str) -> f64 {
+        let values = machine.values();
+        let value = values.iter().find(|(known, _)| known == path).map(|(_, value)| value.parse());
+        value.expect("a constant").expect("a number")
+    }
+
     #[test]
-    #[ignore]
-    fn native() {
-        let scale = ProbeScale {
-            line_bytes: 64,
-            l1_bytes: 32 << 10,
-            l2_bytes: 1 << 20,
-            l3_bytes: 32 << 20,
-            memory_bytes: 128 << 20,
-            windows: 400,
-            pin: true,
-        };
-        for kib in [1536, 2048, 3072, 4096, 6144, 8192, 16384] {
-            let s = ProbeScale { l2_bytes: kib << 7, l3_bytes: 1 << 30, ..scale };
-            let w = ProbeLoop::of_name("l3").unwrap().run(&s);
-            println!(
-                "l3 {kib} n min {:8.2?} p10 {:8.2?} p50 {:8.2?} p90 {:8.2?}",
-                quantile(w.clone(), 0.0),
-                quantile(w.clone(), 0.1),
-                quantile(w.clone(), 0.5),
-                quantile(w.clone(), 0.9)
-            );
-        }
-        for (i, probe) in LOOPS.iter().enumerate() {
-            if probe.workers > 2 {
-                continue;
+    fn simulated_loops_give_back_the_constants_of_their_machine() {
+        for machine in machines() {
+            // Lines that go from one group of cores to another take the way between groups, too.
+            let machine = one_socket(&machine);
+            let hop_ns = machine.hops[0].round_trip_ps as f64 / 1_000.0;
+            let hit_ns = machine.l1.latency_ps as f64 / 1_000.0;
+            for (name, path) in CONSTANTS {
+                let found = simulated(name, &machine).expect("there are two cores");
+                let constant = constant_ns(&machine, path);
+                let way = if name == "dirty" && machine.topology.cores_per_group == 1 { hop_ns } else { 0.0 };
+                // A hit of the first level belongs to the instructions of an access, and may count beside a miss.
+                let most = (constant + way + hit_ns) * 1.1;
+                assert!(
+                    ((constant + way) * 0.9..most).contains(&found),
+                    "{}, {path}: {constant}, found {found}",
+                    machine.name
+                );
             }
-            let t = std::time::Instant::now();
-            let mut w = probe.run(&scale);
-            for _ in 0..2 {
-                w.extend(probe.run(&scale));
-            }
-            let n = w.len();
-            println!(
-                "{i:2} {:12} n {n:5} min {:8.2?} p10 {:8.2?} p50 {:8.2?} p90 {:8.2?} {:?}",
-                probe.name,
-                quantile(w.clone(), 0.0),
-                quantile(w.clone(), 0.1),
-                quantile(w.clone(), 0.5),
-                quantile(w.clone(), 0.9),
-                t.elapsed()
-            );
         }
     }
 
     #[test]
-    #[ignore]
-    fn show() {
-        for machine in machines() {
-            println!("{}", machine.name);
-            for probe in LOOPS {
-                println!("{:12} {:?}", probe.name, simulated(probe.name, &machine));
-            }
+    fn a_loop_follows_its_constant() {
+        let machine = Machine::read(Machine::of_name("here").expect("known"), "here").expect("correct");
+        for (name, path) in CONSTANTS {
+            let slower = machine.scaled(path, 2.0).expect("a cost");
+            let ns =
+                [&machine, &slower].map(|machine| simulated(name, machine).expect("there are two cores"));
+            let longer = (ns[1] - ns[0]) / constant_ns(&machine, path);
+            assert!((0.9..1.1).contains(&longer), "{path}: {} and {}", ns[0], ns[1]);
         }
+    }
+
+    #[test]
+    fn a_simulated_loop_takes_the_same_time_again() {
+        let machine = Machine::read(Machine::of_name("epyc").expect("known"), "epyc").expect("correct");
+        for probe in LOOPS {
+            let ns = [(); 2].map(|()| simulated(probe.name, &machine).map(f64::to_bits));
+            assert!(ns[0].is_some() && ns[0] == ns[1], "{}", probe.name);
+        }
+    }
+
+    #[test]
+    fn a_loop_of_more_cores_than_there_are_is_left_out() {
+        let machine = Machine::read(Machine::of_name("here").expect("known"), "here").expect("correct");
+        assert_eq!((simulated("storm_4", &machine), simulated("nothing", &machine)), (None, None));
     }
 
     #[test]

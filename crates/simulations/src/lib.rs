@@ -8,6 +8,7 @@
 mod convert;
 mod hot_lines;
 mod instance;
+pub mod pairs;
 
 use core::fmt;
 

@@ -201,12 +201,6 @@ impl Scheduler for Timed {
         let worker = &mut state.workers[state.running];
         worker.clock = worker.clock.max(worker.drained_at) + state.machine.core.fence_ps;
     }
-
-    fn compute(&self, instructions: u32) {
-        let state = &mut *self.state.borrow_mut();
-        let worker = &mut state.workers[state.running];
-        worker.clock += u64::from(instructions) * worker.instruction_ps;
-    }
 }
 
 impl State {

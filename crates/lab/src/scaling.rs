@@ -180,7 +180,7 @@ impl Scaling {
         &self,
         records: &[Option<Record>],
         (heads, names): (&[&str], [&str; N]),
-        figures: impl Fn(&Plan, &Record) -> (Vec<String>, [f64; N]),
+        figures: impl Fn(&Plan, &Record) -> (Vec<String>, Option<[f64; N]>),
     ) -> String {
         let mut table = Table::default();
         table.row(["scheme", "cores"].iter().chain(heads).chain(&names).copied());
@@ -189,7 +189,9 @@ impl Scaling {
                 let Some(record) = record.filter(|record| record.is_result()) else { continue };
                 let (figures, shares) = figures(plan, record);
                 let head = [scheme.to_owned(), plan.job.workers.to_string()];
-                table.row(head.into_iter().chain(figures).chain(shares.map(percent)));
+                let shares =
+                    shares.map_or_else(|| [(); N].map(|()| "-".to_owned()), |shares| shares.map(percent));
+                table.row(head.into_iter().chain(figures).chain(shares));
             }
         }
         table.render()
@@ -201,15 +203,15 @@ impl Scaling {
             let costs = record.simulated.as_ref().expect("a point is simulated");
             let totals = record.totals();
             let aborts = percent(abort_rate(totals.commits, &totals.aborts));
-            (vec![aborts], costs.shares(plan, record).map(|(_, share)| share))
+            (vec![aborts], Some(costs.shares(plan, record).map(|(_, share)| share)))
         })
     }
 
     fn phases(&self, records: &[Option<Record>]) -> String {
         self.shares(records, (&[], Phase::NAMES), |_, record| {
             let ticks = record.measured.phase_ticks;
-            let sum = ticks.iter().sum::<u64>().max(1) as f64;
-            (Vec::new(), ticks.map(|ticks| ticks as f64 / sum))
+            let sum: u64 = ticks.iter().sum();
+            (Vec::new(), (sum > 0).then(|| ticks.map(|ticks| ticks as f64 / sum as f64)))
         })
     }
 

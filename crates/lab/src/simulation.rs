@@ -12,6 +12,7 @@ pub use sim::machine::Placement;
 use sim::machine::{self, Basis, Machine};
 use sim::{Counts, Spent};
 
+use crate::text::{count, percent};
 use crate::{Plan, Record, Refusal, Request};
 
 /// The number of commits of a worker, in the mean, before the counting begins.
@@ -26,6 +27,10 @@ pub(crate) const ERROR_MAX: f64 = 0.03;
 const PATIENCE: u64 = 10;
 /// Nanoseconds of the simulated machine after which a run ends in any case.
 const LONGEST_NS: u64 = 10_000_000_000;
+
+/// The parts that the time of workers is divided into, from the rest to the waits for lines.
+pub(crate) const PARTS: [&str; 7] =
+    ["instructions", "private", "l3", "memory", "coherence", "numa", "contention"];
 
 /// The machine on which the runs of a plan are simulated, and the way in which they use it.
 #[derive(Clone, Debug)]
@@ -176,14 +181,9 @@ impl SimulationCosts {
     /// Returns the picoseconds of accesses by the part of the machine.
     pub(crate) fn parts(&self) -> [(&'static str, u64); 6] {
         let Spent { private, l3, memory, coherence, numa, contention } = self.spent;
-        [
-            ("private", private),
-            ("l3", l3),
-            ("memory", memory),
-            ("coherence", coherence),
-            ("numa", numa),
-            ("contention", contention),
-        ]
+        let [_, names @ ..] = PARTS;
+        let mut spent = [private, l3, memory, coherence, numa, contention].into_iter();
+        names.map(|name| (name, spent.next().expect("each part has a time")))
     }
 
     /// Returns the shares of the parts in the time of all workers, from `instructions`, the rest, to `contention`.
@@ -193,11 +193,24 @@ impl SimulationCosts {
         let parts = self.parts();
         let accesses_ps = parts.iter().map(|(_, ps)| *ps as f64).sum::<f64>();
         let all = workers_ps.max(accesses_ps).max(1.0);
-        let mut shares = [("instructions", (all - accesses_ps) / all); 7];
-        for (share, (name, ps)) in shares[1..].iter_mut().zip(parts) {
-            *share = (name, ps as f64 / all);
+        let mut shares = PARTS.map(|name| (name, (all - accesses_ps) / all));
+        for (share, (_, ps)) in shares[1..].iter_mut().zip(parts) {
+            share.1 = ps as f64 / all;
         }
         shares
+    }
+
+    /// Returns the interval of the run's throughput, and the slowdown of the simulation, in words.
+    pub(crate) fn interval(&self, record: &Record) -> String {
+        let half_width = record.measured.series.half_width();
+        let half_width = half_width.map_or_else(
+            || "unknown, as the run was too short".to_owned(),
+            |half_width| format!("+-{}", percent(half_width)),
+        );
+        let slowdown = self.slowdown(record).map_or_else(|| "-".to_owned(), count);
+        format!(
+            "95% interval of the throughput: {half_width}; {slowdown} seconds of the host for a simulated second"
+        )
     }
 
     /// Returns the seconds of the host for each second of the simulated machine; `None` if nothing was simulated.
@@ -235,6 +248,12 @@ fn told(title: &str, digest: &str, constants: &[(&str, u64)], trust: &str) -> St
         "SIMULATED: {title} (digest {digest}). Of its {all} constants, {} (docs/book/machines.md): {trust}.",
         counts.join(", ")
     )
+}
+
+/// Returns the limit of a plan's simulated runs in words.
+pub(crate) fn limit(plan: &Plan) -> String {
+    let Limit::Estimate(estimate) = plan.job.limit else { panic!("simulated runs go by commits") };
+    format!("at least {} commits a worker after {}", estimate.commits, estimate.warmup_commits)
 }
 
 /// Returns the nanoseconds of the simulated machine in which transactions ran, warm-up included.

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use lab::{Arrival, ClientMode, Question, Request, Retry, WarmUpLength, conditions, sensitivity};
+use lab::{
+    Arrival, ClientMode, Placement, Question, Request, Retry, ScalingQuestion, WarmUpLength, conditions,
+    sensitivity,
+};
 
 /// A laboratory of concurrency control: which scheme wins, by how much, and under which conditions.
 #[derive(Debug, Parser)]
@@ -19,6 +22,8 @@ pub(crate) enum Command {
     Demo,
     /// Measure a workload under one scheme or several, and check the results
     Run(Run),
+    /// Simulate a workload on a large machine, under one scheme or several, on different numbers of cores
+    Simulate(Simulate),
     /// Measure all combinations of the values that a recipe varies
     Sweep(Sweep),
     /// Merge the results of several directories
@@ -54,6 +59,11 @@ pub(crate) struct Run {
     /// Schemes, separated by commas, or `all` [default: all except the baselines]
     #[arg(long, value_name = "A,B|all")]
     scheme: Option<String>,
+    /// Simulate the runs on this machine instead: see `contend list machines`. They go by commits (`--txns`), not by time
+    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["seconds", "warmup", "cooldown"])]
+    machine: Option<String>,
+    #[command(flatten)]
+    seats: Seats,
     /// Measured time
     #[arg(long, value_name = "S", default_value_t = 5.0, allow_negative_numbers = true)]
     seconds: f64,
@@ -103,6 +113,97 @@ pub(crate) struct Run {
     /// When commits are durable: the same as `--set run.durability=...`
     #[arg(long, value_enum)]
     durability: Option<Durability>,
+}
+
+/// The arguments that all simulated runs have.
+#[derive(Debug, clap::Args)]
+struct Seats {
+    /// The order in which workers get the hardware threads of a simulated machine [default: cores_first]
+    #[arg(long, value_enum, value_name = "ORDER")]
+    placement: Option<OrderOfSeats>,
+    /// Hardware threads of a core that a simulated run uses; 1 is without hyper-threading [default: all]
+    #[arg(long, value_name = "N")]
+    smt: Option<u64>,
+    /// The least number of commits of a worker that a simulated run counts; it counts more until the 95% interval of the
+    /// throughput is within 3%, up to ten times as many [default: 500]
+    #[arg(long, value_name = "N")]
+    txns: Option<u64>,
+    /// Time for which a simulated thread may run ahead of the others, which is faster and less exact [default: 0]
+    #[arg(long, value_name = "NS")]
+    lookahead_ns: Option<u64>,
+}
+
+impl Seats {
+    fn of(&self, request: Request) -> Request {
+        let placement = self.placement.map(|placement| match placement {
+            OrderOfSeats::CoresFirst => Placement::CoresFirst,
+            OrderOfSeats::ThreadsFirst => Placement::ThreadsFirst,
+            OrderOfSeats::Scatter => Placement::Scatter,
+        });
+        Request { placement, smt: self.smt, txns: self.txns, lookahead_ns: self.lookahead_ns, ..request }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum OrderOfSeats {
+    /// Socket by socket, in a socket one thread on each core before any core gets its second
+    CoresFirst,
+    /// Core by core, all threads of a core before the next core
+    ThreadsFirst,
+    /// The sockets in turn; all cores get one thread before any gets two
+    Scatter,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Simulate {
+    /// The workload: see `contend list workloads`
+    workload: String,
+    /// The machine: see `contend list machines`
+    #[arg(long, value_name = "NAME|FILE")]
+    machine: String,
+    /// Numbers of cores, with commas: hardware threads that the machine gives to workers, one to each
+    #[arg(long, value_name = "N,..", value_delimiter = ',', required = true, allow_negative_numbers = true)]
+    cores: Vec<u64>,
+    /// Schemes, separated by commas, or `all` [default: all except the baselines]
+    #[arg(long, value_name = "A,B|all")]
+    scheme: Option<String>,
+    /// A setting: see `contend list settings`
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    #[command(flatten)]
+    seats: Seats,
+    /// The seed of all random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Do not check the database after a run
+    #[arg(long)]
+    no_check: bool,
+    /// Points that are simulated side by side, each on a core of this host [default: the cores of this host, or as many
+    /// as its memory can hold]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// A directory to write a JSON file for each point to
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+impl Simulate {
+    /// The question that these arguments ask.
+    pub(crate) fn question(&self) -> ScalingQuestion {
+        let request = Request {
+            machine: Some(self.machine.clone()),
+            schemes: self.scheme.clone(),
+            set: self.set.clone(),
+            seed: self.seed,
+            check: !self.no_check,
+            ..Request::new(&self.workload)
+        };
+        ScalingQuestion { request: self.seats.of(request), cores: self.cores.clone() }
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -558,6 +659,8 @@ pub(crate) enum Subject {
     Settings,
     /// Which schemes run which workloads with which options
     Capabilities,
+    /// The machines on which runs can be simulated
+    Machines,
     /// The bugs that can be planted in schemes
     Plants,
     /// The programs of which checks try all schedules
@@ -668,6 +771,7 @@ impl Run {
             request.set.push(format!("run.durability={value}"));
         }
         let (warmup, until_steady) = self.warmup.of_request();
+        let request = Request { machine: self.machine.clone(), ..self.seats.of(request) };
         Request {
             schemes: self.scheme.clone(),
             seconds: self.seconds,

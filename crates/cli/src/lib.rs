@@ -19,6 +19,7 @@ mod report;
 mod reproduce;
 mod run;
 mod sensitivity;
+mod simulate;
 mod sweep;
 
 use std::process::ExitCode;
@@ -26,7 +27,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use lab::{
     Catalogue, CheckVerdict, Machine, Plan, Recovery, RecoveryProgress, Refusal, capabilities, compare, json,
-    text,
+    machines, text,
 };
 
 pub use lab::Listed;
@@ -62,6 +63,7 @@ fn answer(catalogue: Catalogue, out: &mut Out) -> Result<u8, Refusal> {
     match Args::parse().command {
         Command::Demo => demo::demo(catalogue, out),
         Command::Run(args) => run::run(catalogue, &args, out),
+        Command::Simulate(args) => simulate::simulate(catalogue, &args, out),
         Command::Sweep(args) => sweep::sweep(catalogue, &args, out),
         Command::Merge(args) => sweep::merge(&args, out),
         Command::Probe(args) => probe::probe(&args, out),
@@ -95,6 +97,7 @@ fn list(catalogue: Catalogue, list: &List, out: &mut Out) -> u8 {
         (Format::Text, Subject::Workloads) => text::workloads(),
         (Format::Text, Subject::Settings) => text::settings(catalogue),
         (Format::Text, Subject::Capabilities) => capabilities::text(catalogue),
+        (Format::Text, Subject::Machines) => machines::text(),
         (Format::Text, Subject::Plants) => text::plants(catalogue),
         (Format::Text, Subject::Searches) => text::searches(),
         (Format::Text, Subject::Schema) => text::kinds(),
@@ -102,6 +105,7 @@ fn list(catalogue: Catalogue, list: &List, out: &mut Out) -> u8 {
         (Format::Json, Subject::Workloads) => format!("{}\n", json::workloads()),
         (Format::Json, Subject::Settings) => format!("{}\n", json::settings(catalogue)),
         (Format::Json, Subject::Capabilities) => format!("{}\n", capabilities::json(catalogue)),
+        (Format::Json, Subject::Machines) => format!("{}\n", machines::json()),
         (Format::Json, Subject::Plants) => format!("{}\n", json::plants(catalogue)),
         (Format::Json, Subject::Searches) => format!("{}\n", json::searches()),
         (Format::Json, Subject::Schema) => format!("{}\n", json::schema()),

@@ -83,6 +83,11 @@ fn watch(is_over: &AtomicBool, line: impl Fn() -> String, interrupt: impl Fn()) 
 pub(crate) fn measure(plan: &Plan, position: usize) -> Result<Record, Refusal> {
     let monitor = Monitor::new(plan.job.workers);
     let line = Latched::new(Line::new(plan, position));
+    if plan.simulation.is_some() {
+        let begun_ns = clock::now_ns();
+        let line = || line.lock().simulating((clock::now_ns() - begun_ns) as f64 / 1e9);
+        return watched(|| plan.measure(position, &monitor), line, || ());
+    }
     watched(|| plan.measure(position, &monitor), || line.lock().now(&monitor), || monitor.control.interrupt())
 }
 
@@ -100,6 +105,13 @@ impl Line {
         let scheme = plan.subjects[plan.order[position].0].scheme.name;
         let label = format!("[{}/{}] {} {scheme}", position + 1, plan.order.len(), plan.workload.name);
         Self { label, last: (clock::now_ns(), 0, 0), started_ns: None, lasts_s: plan.lasts_s() }
+    }
+
+    /// Returns the line of a simulated run, whose progress is not known before its end.
+    fn simulating(&self, elapsed_s: f64) -> String {
+        let label = &self.label;
+        let stop = if is_stopped() { "; it ends the command, or press Ctrl-C again" } else { "" };
+        format!("{label}: simulating for {elapsed_s:.1} s{stop}")
     }
 
     fn now(&mut self, monitor: &Monitor) -> String {

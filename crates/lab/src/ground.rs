@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::plan::standard_workers;
 use crate::registry::pairs;
 use crate::sweep::{DRIVES, Recipe, Scalar, Unit};
-use crate::{Catalogue, Plan, Refusal, Space};
+use crate::{Catalogue, Plan, Refusal, Space, simulation};
 
 /// The ground of a study: its space, its fixed settings, and its build.
 #[derive(Clone, Debug)]
@@ -115,6 +115,11 @@ impl Ground {
     /// Returns the workload's name.
     pub fn workload(&self) -> &str {
         &self.recipe.workload
+    }
+
+    /// Returns a sentence for each machine on which the study simulates its runs; none if its runs are native.
+    pub(crate) fn simulated(&self) -> Vec<String> {
+        simulation::told_by(&self.fixed(), &self.space.result())
     }
 
     /// Returns the fixed settings, by name.

@@ -8,7 +8,7 @@ use engine::setting::Range;
 use engine::{Abort, Insight, OrderedBatch};
 use results::{
     BatchPicture, Check, Choice, Choices, Counts, Histogram, Index, Latency, Log, Retries, Run, RunInsight,
-    Series, Spread, StageMean, Summary, Table, Turns, TypeStarved,
+    Series, Simulation, Spread, StageMean, Summary, Table, Turns, TypeStarved,
 };
 use runs::{CheckVerdict, Logged, Phase, TableMemory};
 use serde_json::{Map, Value, json};
@@ -71,6 +71,7 @@ pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Run {
             measured_txn_s: series.measured_txn_s.clone(),
         }),
         counts: counts(&totals, may_queue, is_result),
+        simulation: simulation(plan, record),
         ..Run::default()
     }
 }
@@ -228,7 +229,7 @@ pub(crate) fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
 pub(crate) fn choices(plan: &Plan, subject: usize) -> Choices {
     let subject = &plan.subjects[subject];
     let [warmup_s, asked_s, cooldown_s] = plan.times_s();
-    let traffic = &plan.job.traffic;
+    let (traffic, simulation) = (&plan.job.traffic, plan.simulation.as_ref());
     Choices {
         schema: results::Version::default(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -251,6 +252,13 @@ pub(crate) fn choices(plan: &Plan, subject: usize) -> Choices {
         batch: traffic.batch,
         arrivals: Arrival::of(traffic).name().to_owned(),
         rate_txn_s: rate_txn_s(traffic),
+        is_simulated: simulation.is_some(),
+        simulated_on: simulation.map(|simulation| simulation.asked.clone()),
+        machine_digest: simulation.map(|simulation| simulation.digest.clone()),
+        placement: simulation.map(|simulation| simulation.placement.name().to_owned()),
+        smt: simulation.and_then(|simulation| simulation.smt.map(u64::from)),
+        txns: simulation.map(|simulation| simulation.txns),
+        lookahead_ns: simulation.map(|simulation| simulation.lookahead_ps / 1_000),
         settings: subject
             .values
             .iter()
@@ -355,6 +363,30 @@ fn starved_types<'r>(records: impl IntoIterator<Item = &'r Record>, plan: &Plan)
     records.into_iter().for_each(|record| record.add_to(plan, &mut starvation));
     let told = starvation.types().into_iter();
     told.map(|StarvedType { name, commits, expected, .. }| TypeStarved { name, commits, expected }).collect()
+}
+
+/// Returns the simulated machine and the costs of a run; `None` if the run is native.
+fn simulation(plan: &Plan, record: &Record) -> Option<Simulation> {
+    let (of, costs) = (plan.simulation.as_ref()?, record.simulated.as_ref()?);
+    let constants = of.constants().into_iter();
+    let spent_s = costs.parts().into_iter().map(|(name, ps)| (name.to_owned(), ps as f64 / 1e12));
+    let shares = costs.shares(plan, record).into_iter();
+    Some(Simulation {
+        machine: of.machine.name.clone(),
+        title: of.machine.title.clone(),
+        digest: of.digest.clone(),
+        threads: of.machine.threads().into(),
+        placement: of.placement.name().to_owned(),
+        constants: constants.map(|(basis, count)| (basis.name().to_owned(), count as u64)).collect(),
+        basis: of.weakest().name().to_owned(),
+        trust: of.trust().to_owned(),
+        half_width: record.measured.series.half_width(),
+        accesses: costs.counts.accesses,
+        host_s: seconds(costs.host_ns),
+        slowdown: costs.slowdown(record),
+        spent_s: spent_s.collect(),
+        spent: shares.map(|(name, share)| (name.to_owned(), share)).collect(),
+    })
 }
 
 /// Returns the figures of the log, and the file systems that it was written to.

@@ -12,6 +12,8 @@ mod partial;
 mod plan;
 mod recovery;
 mod registry;
+mod scaling;
+mod simulation;
 mod space;
 mod speed;
 mod starvation;
@@ -23,6 +25,7 @@ pub mod capabilities;
 pub mod compare;
 pub mod conditions;
 pub mod json;
+pub mod machines;
 pub mod probe;
 pub mod report;
 pub mod reproduce;
@@ -42,6 +45,8 @@ pub use plan::{Plan, PlannedScheme, Request, WarmUpLength};
 pub use recovery::Recovery;
 pub use registry::{Catalogue, Listed, SettingOf};
 pub use runs::{CheckVerdict, Monitor, Recovered, RecoveryProgress, RunPhase};
+pub use scaling::{Scaling, ScalingQuestion};
+pub use simulation::{Placement, SimulationCosts, SimulationPlan};
 pub use space::Space;
 pub use speed::{Basis, Ratios};
 pub use starvation::{Starvation, StarvedType};
@@ -63,6 +68,12 @@ impl core::error::Error for Refusal {}
 
 impl From<runs::RunError> for Refusal {
     fn from(error: runs::RunError) -> Self {
+        Self(error.0)
+    }
+}
+
+impl From<simulations::SimulationError> for Refusal {
+    fn from(error: simulations::SimulationError) -> Self {
         Self(error.0)
     }
 }

@@ -3,6 +3,7 @@
 use engine::Abort;
 use engine::driver::{Arrived, Retry, TypeTally};
 use runs::{CheckVerdict, Measured, Monitor};
+use simulations::Simulated;
 use stats::Spread;
 use stdx::{Histogram, RetryCounts};
 
@@ -11,7 +12,7 @@ use crate::speed::{self, Speed};
 use crate::starvation::{Ended, Starvation};
 use crate::steady::Steadiness;
 use crate::traffic::rate_txn_s;
-use crate::{Machine, Ratios, Refusal, json, machine};
+use crate::{Machine, Ratios, Refusal, SimulationCosts, SimulationPlan, json, machine};
 
 /// Workers that get a smaller share of the processor time they ask for are starved: other programs used their cores,
 /// and the figures depend on those programs as well.
@@ -46,6 +47,8 @@ pub struct Record {
     pub peak_rss_bytes: u64,
     /// The share of each type of transaction among the clients' requests, in the order of the workload's types.
     pub mix: Vec<f64>,
+    /// The costs of the simulation; `None` if the run is native.
+    pub simulated: Option<SimulationCosts>,
 }
 
 /// Sums over the types of transaction of a run.
@@ -80,6 +83,9 @@ impl Plan {
     /// # Errors
     /// Errors of the log's devices, if the run has a log. [`Plan::new`] has excluded all other errors.
     pub fn measure(&self, position: usize, monitor: &Monitor) -> Result<Record, Refusal> {
+        if let Some(simulation) = &self.simulation {
+            return self.simulate(position, simulation);
+        }
         let (subject, round) = self.order[position];
         let mix = self.mix()?;
         let log = self.logs.as_ref().map(|logs| logs.begin(self, position)).transpose()?;
@@ -88,7 +94,19 @@ impl Plan {
         if let Some((log, logged)) = log.as_ref().zip(measured.logged) {
             log.end(self, position, logged.digest)?;
         }
-        Ok(Record { subject, round, measured, peak_rss_bytes: machine::peak_rss_bytes(), mix })
+        let peak_rss_bytes = machine::peak_rss_bytes();
+        Ok(Record { subject, round, measured, peak_rss_bytes, mix, simulated: None })
+    }
+
+    /// Makes the simulated run at a position of [`Plan::order`], on the calling thread.
+    fn simulate(&self, position: usize, simulation: &SimulationPlan) -> Result<Record, Refusal> {
+        let (subject, round) = self.order[position];
+        let planned = &self.subjects[subject];
+        let Simulated { measured, counts, spent, hottest: _, host_ns } =
+            planned.simulated.run(&self.simulation_spec(planned, simulation))?;
+        let simulated = Some(SimulationCosts { counts, spent, host_ns });
+        let (mix, peak_rss_bytes) = (self.mix()?, machine::peak_rss_bytes());
+        Ok(Record { subject, round, measured, peak_rss_bytes, mix, simulated })
     }
 }
 
@@ -266,7 +284,7 @@ pub(crate) mod tests {
             logged: None,
             insight: Insight::default(),
         };
-        Record { subject, round, measured, peak_rss_bytes: 1 << 20, mix: vec![1.0, 0.0] }
+        Record { subject, round, measured, peak_rss_bytes: 1 << 20, mix: vec![1.0, 0.0], simulated: None }
     }
 
     /// Returns a run whose check failed.

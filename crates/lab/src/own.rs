@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn halves_of_two_schemes_are_refused() {
         let [silo, mvto] = ["silo", "mvto"].map(|name| *catalogue().listed(name));
-        let mixed = Listed { run: silo.run, trial: mvto.trial };
+        let mixed = Listed { trial: mvto.trial, ..silo };
         let says = Catalogue::WITHOUT_SCHEMES.with(&[mixed]).expect_err("two schemes").0;
         assert!(says.contains("of different schemes"), "{says}");
     }

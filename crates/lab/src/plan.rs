@@ -8,13 +8,14 @@ use engine::setting::Values;
 use engine::{Admits, Drive, Family, Forecast, Info, Isolation, levers};
 use runs::{Layout, Spec, WorkloadInfo};
 use serde_json::Value;
+use simulations::{SimulatedInstance, SimulationSpec};
 use stdx::Rng;
 use sync::workers;
 
 use crate::logs::Logs;
-use crate::registry::pairs;
+use crate::registry::{Listed, pairs};
 use crate::traffic::{Arrival, traffic};
-use crate::{Catalogue, Refusal, json, machine, mix, steady};
+use crate::{Catalogue, Placement, Refusal, SimulationPlan, json, machine, mix, steady};
 
 /// The maximum numbers of workers and of clients: far more than a machine needs, and few enough to start.
 const WORKERS_MAX: u64 = 1_024;
@@ -22,6 +23,8 @@ const CLIENTS_MAX: u64 = 20_000;
 /// The maximum of each time of a run, in seconds: a day.
 const SECONDS_MAX: f64 = 86_400.0;
 const REPEAT_MAX: u64 = 1_000;
+/// The assumed number of transactions that a host simulates in a second, to guess the time of a simulated run.
+const SIMULATED_TXN_S: f64 = 20_000.0;
 
 /// A request for runs, as it is typed or as a recipe has it.
 #[derive(Clone, Debug)]
@@ -30,11 +33,23 @@ pub struct Request {
     pub workload: String,
     /// Names of schemes with commas between them, or `all`. If `None`, the schemes that are no baselines.
     pub schemes: Option<String>,
-    /// The number of threads that execute. If `None`, one for each core; if there is a log, one core is left to it.
+    /// The name of a machine to simulate the runs on, or the path of its file. If `None`, the runs are native.
+    pub machine: Option<String>,
+    /// The order in which workers get the hardware threads of a simulated machine.
+    pub placement: Option<Placement>,
+    /// The number of hardware threads of a core that a simulated run uses. If `None`, all of them.
+    pub smt: Option<u64>,
+    /// The least number of commits of a worker, in the mean, that a simulated run counts. If `None`, 500.
+    pub txns: Option<u64>,
+    /// Nanoseconds of the simulated machine for which a hardware thread may run ahead of the others, for a faster and
+    /// less exact simulation. If `None`, 0.
+    pub lookahead_ns: Option<u64>,
+    /// The number of threads that execute. If `None`, one for each core, also of a simulated machine; if there is a log,
+    /// one core is left to it.
     pub workers: Option<u64>,
     /// The number of logical sessions in flight. If `None`, one for each worker, or the workload's terminals.
     pub clients: Option<u64>,
-    /// Measured seconds.
+    /// Measured seconds. Simulated runs do not go by time, but by commits.
     pub seconds: f64,
     /// Seconds of warm-up before the measured time. It is a maximum if the warm-up ends when the run is steady.
     pub warmup: f64,
@@ -75,6 +90,11 @@ impl Request {
         Self {
             workload: workload.to_owned(),
             schemes: None,
+            machine: None,
+            placement: None,
+            smt: None,
+            txns: None,
+            lookahead_ns: None,
             workers: None,
             clients: None,
             seconds: 5.0,
@@ -139,6 +159,7 @@ pub struct PlannedScheme {
     /// The number of clients of its runs: the requested number, or more if the scheme needs more.
     pub clients: usize,
     pub(crate) run: runs::Instance,
+    pub(crate) simulated: SimulatedInstance,
 }
 
 impl PlannedScheme {
@@ -157,7 +178,9 @@ pub struct Plan {
     pub workload: &'static WorkloadInfo,
     /// The schemes, in the requested order.
     pub subjects: Vec<PlannedScheme>,
-    /// The way in which runs are driven.
+    /// The simulation of the runs; `None` if they are native.
+    pub simulation: Option<SimulationPlan>,
+    /// The way in which runs are driven. The times of simulated runs are those of the simulated machine.
     pub job: Job,
     /// The number of runs of each scheme.
     pub repeat: usize,
@@ -194,14 +217,15 @@ impl Plan {
         let given = pairs(&request.set)?;
         refuse_settings_of_absent_schemes(catalogue, &schemes, &given)?;
         let shared = catalogue.values(workload, None, &given)?;
-        let job = job(request, &shared, runs::terminals(workload.name, &shared))?;
+        let simulation = SimulationPlan::of_request(request, &shared)?;
+        let job = job(request, simulation.as_ref(), &shared, runs::terminals(workload.name, &shared))?;
         let drive = Drive { workers: job.workers as u32, clients: job.clients as u32, seed: job.seed };
         let forecast = runs::forecast(workload.name, &shared, drive)?;
         let subject = |scheme: &'static Info| {
             let values = catalogue.values(workload, Some(scheme), &given)?;
-            let run = catalogue.listed(scheme.name).run;
+            let Listed { run, simulated, .. } = *catalogue.listed(scheme.name);
             let clients = run.facts(&values).clients(job.clients);
-            Ok(PlannedScheme { scheme, values, clients, run })
+            Ok(PlannedScheme { scheme, values, clients, run, simulated })
         };
         let subjects = schemes.into_iter().map(subject).collect::<Result<Vec<_>, Refusal>>()?;
         let apart = subjects.iter().any(|PlannedScheme { scheme, values, run, .. }| {
@@ -213,7 +237,19 @@ impl Plan {
         let order = order(subjects.len(), repeat, request.seed);
         let reserve_bytes = reserve_bytes(&shared, &job, (&forecast, apart), machine::available_bytes())?;
         let (check, logs) = (request.check, Logs::new(request, &shared)?);
-        Ok(Self { catalogue, workload, subjects, job, repeat, check, forecast, reserve_bytes, logs, order })
+        Ok(Self {
+            catalogue,
+            workload,
+            subjects,
+            simulation,
+            job,
+            repeat,
+            check,
+            forecast,
+            reserve_bytes,
+            logs,
+            order,
+        })
     }
 
     /// Checks that a scheme can run the plan. Other schemes may be able to if this one is not.
@@ -230,17 +266,30 @@ impl Plan {
         self.subjects.iter().filter(|subject| subject.clients > self.job.clients)
     }
 
-    /// Returns the seconds of a run's warm-up, measured time, and cool-down.
+    /// Returns the seconds of a run's warm-up, measured time, and cool-down. Of a simulated run, only the longest
+    /// measured time is known, in seconds of the simulated machine.
     pub(crate) fn times_s(&self) -> [f64; 3] {
-        let Limit::Time { warmup_ns, measured_ns, cooldown_ns } = self.job.limit else {
-            panic!("plans are of timed runs")
+        let times_ns = match self.job.limit {
+            Limit::Time { warmup_ns, measured_ns, cooldown_ns } => [warmup_ns, measured_ns, cooldown_ns],
+            Limit::Estimate(estimate) => [0, estimate.longest_ns, 0],
+            Limit::Requests(_) => panic!("plans are of timed runs"),
         };
-        [warmup_ns, measured_ns, cooldown_ns].map(|ns| ns as f64 / 1e9)
+        times_ns.map(|ns| ns as f64 / 1e9)
     }
 
-    /// Returns the maximum seconds of a run, without loading, checking, and the transactions in flight at its end.
+    /// Returns the maximum seconds of a run, without loading, checking, and the transactions in flight at its end; of a
+    /// simulated run, a guess.
     pub fn lasts_s(&self) -> f64 {
-        self.times_s().iter().sum()
+        match self.job.limit {
+            Limit::Estimate(_) => self.simulated_txns() as f64 / SIMULATED_TXN_S,
+            _ => self.times_s().iter().sum(),
+        }
+    }
+
+    /// Returns the least number of transactions that a simulated run executes; 0 for native runs.
+    pub(crate) fn simulated_txns(&self) -> u64 {
+        let Limit::Estimate(estimate) = self.job.limit else { return 0 };
+        (estimate.warmup_commits + estimate.commits).saturating_mul(self.job.workers as u64)
     }
 
     /// Returns the share of each type of transaction among the requests that clients will send, in the order of the
@@ -269,6 +318,24 @@ impl Plan {
         names.filter(|name| own.get(*name) != others.get(*name)).cloned().collect()
     }
 
+    /// Returns the specification of a subject's simulated runs.
+    pub(crate) fn simulation_spec<'p>(
+        &'p self,
+        subject: &'p PlannedScheme,
+        simulation: &'p SimulationPlan,
+    ) -> SimulationSpec<'p> {
+        SimulationSpec {
+            workload: self.workload.name,
+            values: &subject.values,
+            job: self.job,
+            layout: layout(&subject.values),
+            machine: &simulation.machine,
+            placement: simulation.placement,
+            lookahead_ps: simulation.lookahead_ps,
+            check: self.check,
+        }
+    }
+
     /// Returns the specification of a subject's runs.
     pub(crate) fn spec<'p>(&'p self, subject: &'p PlannedScheme) -> Spec<'p> {
         Spec {
@@ -293,26 +360,28 @@ fn layout(values: &Values) -> Layout {
     levers::lay_out(values, layout)
 }
 
-fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job, Refusal> {
+fn job(
+    request: &Request,
+    simulation: Option<&SimulationPlan>,
+    values: &Values,
+    terminals: Option<u64>,
+) -> Result<Job, Refusal> {
     let free = standard_workers(values.text("run.durability") != "none");
-    let workers = self::workers(request.workers.or(Some(free)))? as u64;
+    let workers = match simulation {
+        Some(simulation) => simulation.workers(request.workers)?,
+        None => self::workers(request.workers.or(Some(free)))? as u64,
+    };
     let clients = within("--clients", request.clients.or(terminals).unwrap_or(workers), workers, CLIENTS_MAX)
         .map_err(|refusal| Refusal(format!("{refusal}; each worker serves a client or more")))?;
-    let measured_ns = nanoseconds("--seconds", request.seconds)?;
-    if measured_ns == 0 {
-        return Err(Refusal(
-            "`--seconds 0` measures nothing: give a time, for example `--seconds 5`".to_owned(),
-        ));
-    }
+    let limit = match simulation {
+        Some(simulation) => simulation.limit(),
+        None => time_limit(request)?,
+    };
     Ok(Job {
         workers: workers as usize,
         clients: clients as usize,
         retry: request.retry,
-        limit: Limit::Time {
-            warmup_ns: nanoseconds("--warmup", request.warmup)?,
-            measured_ns,
-            cooldown_ns: nanoseconds("--cooldown", request.cooldown)?,
-        },
+        limit,
         seed: request.seed,
         pause_ns: values.int("run.pause_us") * 1_000,
         abort_ns: values.int("run.abort_us") * 1_000,
@@ -325,7 +394,21 @@ fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job
         sample_every: values.int("run.sample_every"),
         latencies: true,
         traffic: traffic(request, values, terminals.is_some())?,
-        is_steady: request.until_steady.then_some(steady::is_warm),
+        is_steady: (request.until_steady && simulation.is_none()).then_some(steady::is_warm),
+    })
+}
+
+fn time_limit(request: &Request) -> Result<Limit, Refusal> {
+    let measured_ns = nanoseconds("--seconds", request.seconds)?;
+    if measured_ns == 0 {
+        return Err(Refusal(
+            "`--seconds 0` measures nothing: give a time, for example `--seconds 5`".to_owned(),
+        ));
+    }
+    Ok(Limit::Time {
+        warmup_ns: nanoseconds("--warmup", request.warmup)?,
+        measured_ns,
+        cooldown_ns: nanoseconds("--cooldown", request.cooldown)?,
     })
 }
 
@@ -394,6 +477,13 @@ pub(crate) fn needed_bytes(forecast: &Forecast) -> u64 {
     forecast.row_bytes.saturating_mul(5) / 4 + forecast.rows.saturating_mul(ROW_OVERHEAD)
 }
 
+impl Plan {
+    /// Returns the bytes of memory that the loaded data takes, without growth during the run.
+    pub(crate) fn needed_bytes(&self) -> u64 {
+        needed_bytes(&self.forecast)
+    }
+}
+
 /// Refuses data that does not fit into memory, without growth during the run.
 fn refuse_beyond_memory(
     workload: &WorkloadInfo,
@@ -431,7 +521,8 @@ fn reserve_bytes(
     available: Option<u64>,
 ) -> Result<usize, Refusal> {
     let Limit::Time { warmup_ns, measured_ns, cooldown_ns } = job.limit else {
-        panic!("plans are of timed runs")
+        // A simulated run has no page faults.
+        return Ok(0);
     };
     let Ok(asked_mb) = values.text("run.reserve_mb").parse::<u64>() else {
         let seconds = (warmup_ns + measured_ns + cooldown_ns) as f64 / 1e9;

@@ -6,6 +6,7 @@ use engine::entry::Entry;
 use engine::setting::{Range, Setting, Values, nearest};
 use engine::{Admits, Family, Info, Scheme, levers};
 use runs::{WORKLOADS, WorkloadInfo};
+use simulations::SimulatedInstance;
 use trials::{SteppedEntry, SteppedScheme};
 
 use crate::{Refusal, own};
@@ -164,11 +165,12 @@ pub enum SettingOf {
     Scheme(&'static str),
 }
 
-/// A scheme of a catalogue: its entry, and what runs and trials compile for it.
+/// A scheme of a catalogue: its entry, and what runs, trials and simulations compile for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed {
     pub(crate) run: runs::Instance,
     pub(crate) trial: trials::TrialInstance,
+    pub(crate) simulated: SimulatedInstance,
 }
 
 impl Listed {
@@ -178,7 +180,11 @@ impl Listed {
         entry: &'static Entry,
         stepped: &'static SteppedEntry,
     ) -> Self {
-        Self { run: runs::Instance::of::<N>(entry), trial: trials::TrialInstance::of::<N, S>(entry, stepped) }
+        Self {
+            run: runs::Instance::of::<N>(entry),
+            trial: trials::TrialInstance::of::<N, S>(entry, stepped),
+            simulated: SimulatedInstance::of::<S>(stepped),
+        }
     }
 
     /// The scheme's entry.
@@ -187,9 +193,9 @@ impl Listed {
     }
 }
 
-impl From<(runs::Instance, trials::TrialInstance)> for Listed {
-    fn from((run, trial): (runs::Instance, trials::TrialInstance)) -> Self {
-        Self { run, trial }
+impl From<(runs::Instance, trials::TrialInstance, SimulatedInstance)> for Listed {
+    fn from((run, trial, simulated): (runs::Instance, trials::TrialInstance, SimulatedInstance)) -> Self {
+        Self { run, trial, simulated }
     }
 }
 

@@ -13,7 +13,7 @@ use trials::{CampaignReport, Plant};
 
 use crate::measure::{Totals, abort_rate};
 use crate::steady::Steadiness;
-use crate::{Basis, Catalogue, Machine, Plan, Ratios, Record, Results, Spread, traffic};
+use crate::{Basis, Catalogue, Machine, Plan, Ratios, Record, Results, Spread, scaling, traffic};
 
 /// Lines of text.
 #[derive(Debug, Default)]
@@ -49,10 +49,6 @@ impl Table {
 
 /// Returns the header of a plan: the runs and their settings.
 pub fn header(plan: &Plan) -> String {
-    let [warmup_s, measured_s, cooldown_s] = plan.times_s();
-    let warmup =
-        if plan.job.is_steady.is_some() { "a steady state".to_owned() } else { format!("{warmup_s} s") };
-    let cooldown = if cooldown_s > 0.0 { format!(" and before {cooldown_s} s") } else { String::new() };
     let retry = match plan.job.retry {
         Retry::Same => "same request",
         Retry::Drop => "dropped",
@@ -68,23 +64,43 @@ pub fn header(plan: &Plan) -> String {
     let raised = if raised.is_empty() { String::new() } else { format!(" ({})", raised.join(", ")) };
     let mut lines = Lines::default();
     lines.add(format!(
-        "{}: {workers}, {clients}{raised}; {measured_s} s after {warmup}{cooldown}, {rounds}; aborted: {retry}; \
-         seed {}",
-        plan.workload.name, plan.job.seed,
+        "{}: {workers}, {clients}{raised}; {}, {rounds}; aborted: {retry}; seed {}",
+        plan.workload.name,
+        length(plan),
+        plan.job.seed,
     ));
+    if let Some(simulation) = &plan.simulation {
+        lines.add(simulation.told());
+    }
     if let Some(told) = traffic::told(&plan.job.traffic) {
         lines.add(format!("traffic: {told}"));
     }
+    lines.add(changed(plan));
+    changed_promises(plan).for_each(|sentence| lines.add(sentence));
+    lines.0
+}
+
+/// Returns the length of a plan's runs in words.
+fn length(plan: &Plan) -> String {
+    if plan.simulation.is_some() {
+        return scaling::limit(plan);
+    }
+    let [warmup_s, measured_s, cooldown_s] = plan.times_s();
+    let warmup =
+        if plan.job.is_steady.is_some() { "a steady state".to_owned() } else { format!("{warmup_s} s") };
+    let cooldown = if cooldown_s > 0.0 { format!(" and before {cooldown_s} s") } else { String::new() };
+    format!("{measured_s} s after {warmup}{cooldown}")
+}
+
+/// Returns the settings of a plan that are not at their standard values, as a line.
+pub(crate) fn changed(plan: &Plan) -> String {
     let changed = changed_settings(plan);
     let pairs: Vec<String> =
         changed.iter().map(|(setting, value)| format!("{}={value}", setting.name)).collect();
     if pairs.is_empty() {
-        lines.add("settings: all standard");
-    } else {
-        lines.add(format!("settings: {}; the others standard", pairs.join(" ")));
+        return "settings: all standard".to_owned();
     }
-    changed_promises(plan).for_each(|sentence| lines.add(sentence));
-    lines.0
+    format!("settings: {}; the others standard", pairs.join(" "))
 }
 
 /// Returns a sentence for each scheme whose isolation under the plan's settings differs from its standard isolation.
@@ -223,7 +239,7 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
             plan.job.turn_after
         ));
     }
-    if plan.job.workers > machine.cores {
+    if plan.simulation.is_none() && plan.job.workers > machine.cores {
         lines.add(format!(
             "{} on {}: the system's scheduler decides who runs, and shows in these figures.",
             plural(plan.job.workers, "worker"),
@@ -243,7 +259,13 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     for line in bases(plan, results, machine) {
         lines.add(line);
     }
-    lines.add(format!("machine: {}", self::machine(machine)));
+    let host = if let Some(simulation) = &plan.simulation {
+        lines.add(simulation.told());
+        "simulated by"
+    } else {
+        "machine"
+    };
+    lines.add(format!("{host}: {}", self::machine(machine)));
     lines.0
 }
 
@@ -310,6 +332,13 @@ pub fn details(plan: &Plan, record: &Record) -> String {
         let shares: Vec<String> =
             shares.map(|(name, &ticks)| format!("{name} {}", percent(ticks as f64 / sum as f64))).collect();
         lines.add(format!("time: {}", shares.join(", ")));
+    }
+    if let Some(costs) = &record.simulated {
+        let shares = costs.shares(plan, record);
+        let shares: Vec<String> =
+            shares.iter().map(|(name, share)| format!("{name} {}", percent(*share))).collect();
+        lines.add(format!("machine's time: {}", shares.join(", ")));
+        lines.add(scaling::interval(record));
     }
     lines.add(format!(
         "loaded in {:.1} s, checked in {:.1} s, at most {} resident",

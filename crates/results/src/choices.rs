@@ -35,12 +35,13 @@ pub struct Choices {
     pub seed: u64,
     /// The number of rounds of the plan.
     pub repeat: u64,
-    /// The requested seconds of warm-up before the measured time; the most, if the warm-up is automatic.
+    /// The requested seconds of warm-up before the measured time; the most, if the warm-up is automatic; 0 if the run is
+    /// simulated, whose warm-up goes by commits.
     pub warmup_s: f64,
     /// Whether the warm-up ends when throughput is steady.
     #[serde(rename = "warmup_auto")]
     pub is_warmup_auto: bool,
-    /// The requested seconds of measured time.
+    /// The requested seconds of measured time; the most, in seconds of the simulated machine, if the run is simulated.
     pub asked_s: f64,
     /// Seconds of work after the measured time.
     pub cooldown_s: f64,
@@ -54,6 +55,27 @@ pub struct Choices {
     pub arrivals: String,
     /// The requested arrivals a second of all clients together; `null` if the loop is closed.
     pub rate_txn_s: Option<f64>,
+    /// Whether the run was simulated: its figures are those of a model of a machine. Left out if it was native.
+    #[serde(rename = "simulated", skip_serializing_if = "core::ops::Not::not")]
+    pub is_simulated: bool,
+    /// The simulated machine: its name, or the path of its file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulated_on: Option<String>,
+    /// The digest of the simulated machine's constants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine_digest: Option<String>,
+    /// The name of the order in which workers get the hardware threads of the simulated machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<String>,
+    /// The number of hardware threads of a core that are used, if the simulated machine has more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smt: Option<u64>,
+    /// The least number of commits of a worker, in the mean, that the simulation counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub txns: Option<u64>,
+    /// Nanoseconds of the simulated machine for which a hardware thread may run ahead of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lookahead_ns: Option<u64>,
     /// The values of all settings by name, those with standard values included.
     pub settings: Named,
 }
@@ -82,6 +104,13 @@ impl Default for Choices {
             batch: 1,
             arrivals: "closed".to_owned(),
             rate_txn_s: None,
+            is_simulated: false,
+            simulated_on: None,
+            machine_digest: None,
+            placement: None,
+            smt: None,
+            txns: None,
+            lookahead_ns: None,
             settings: Named::new(),
         }
     }
@@ -112,6 +141,13 @@ impl Choices {
             "batch" => self.batch.into(),
             "arrivals" => word(&self.arrivals)?,
             "rate_txn_s" => self.rate_txn_s?.into(),
+            "simulated" => self.is_simulated.then_some(true)?.into(),
+            "machine" => word(self.simulated_on.as_ref()?)?,
+            "machine_digest" => word(self.machine_digest.as_ref()?)?,
+            "placement" => word(self.placement.as_ref()?)?,
+            "smt" => self.smt?.into(),
+            "txns" => self.txns?.into(),
+            "lookahead_ns" => self.lookahead_ns?.into(),
             _ => return None,
         })
     }

@@ -20,6 +20,7 @@ mod machine;
 mod predicate;
 mod reproduction;
 mod run;
+mod simulation;
 mod starvation;
 mod sweep;
 
@@ -40,6 +41,7 @@ pub use run::{
     Check, Counts, Described, Histogram, Index, Latency, Log, Placed, Retries, Run, Series, Summary, Table,
     Turns, TypeStarved,
 };
+pub use simulation::Simulation;
 pub use starvation::{Starvation, StarvedType};
 pub use sweep::{Against, LeftOut, Point};
 

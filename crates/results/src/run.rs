@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::line::kind;
-use crate::{Basis, CheckVerdict, Choices, Machine, RunInsight, Spread};
+use crate::{Basis, CheckVerdict, Choices, Machine, RunInsight, Simulation, Spread};
 
 /// A run of a scheme: `contend run` writes one, and a sweep keeps each with the fields from `attempts` on.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, JsonSchema, Serialize)]
@@ -47,7 +47,7 @@ pub struct Run {
     pub is_starved: bool,
     /// Processor time that the workers got, as a share of the time that they asked for.
     pub cpu_share: Option<f64>,
-    /// The machine, and its state before the run.
+    /// The machine, and its state before the run; the host, if the run was simulated.
     pub machine: Machine,
     /// The counts and latencies of all types of transaction together.
     #[serde(flatten)]
@@ -87,6 +87,9 @@ pub struct Run {
     pub is_steady: Option<bool>,
     /// Throughput by interval; `null` if the run is no result.
     pub series: Option<Series>,
+    /// The simulated machine, the trust in its constants and the costs of the simulation, if the run was simulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<Simulation>,
     /// The number of times that the sweep made the run until its workers got their processor time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u64>,

@@ -8,8 +8,6 @@ use sim::machine::{Machine, Placement};
 use sync::probes::{LOOPS, ProbeLoop, ProbeScale};
 use sync_sim::probes as stepped;
 
-use crate::instance::Installed;
-
 /// Windows of a loop in a simulation. A simulation has no noise; the first windows fill caches.
 const SIMULATED_WINDOWS: usize = 5;
 
@@ -98,9 +96,8 @@ fn run(probe: &stepped::ProbeLoop, machine: &Machine) -> Option<f64> {
         return None;
     }
     let timed = Rc::new(Timed::new(machine, Placement::CoresFirst, probe.workers, 0));
-    let _installed = Installed::of(&timed);
     timed.start();
-    quantile(probe.run(&scale_of(machine)), 0.5)
+    timed.run(|| quantile(probe.run(&scale_of(machine)), 0.5))
 }
 
 /// The sizes of a simulated machine. Its memory is cold, so that twice the caches are enough for misses.

@@ -22,11 +22,11 @@ pub use side::{Side, results};
 
 use crate::speed::{self, Basis, Judged, Speed};
 use crate::sweep::CONFIDENCE;
-use crate::{Catalogue, Refusal};
+use crate::{Catalogue, Refusal, simulation};
 use gate::Allowed;
 
 /// The choices that distinguish cells, in addition to the settings.
-pub(crate) const CHOSEN: [&str; 16] = [
+pub(crate) const CHOSEN: [&str; 23] = [
     "workload",
     "scheme",
     "workers",
@@ -43,7 +43,19 @@ pub(crate) const CHOSEN: [&str; 16] = [
     "batch",
     "arrivals",
     "rate_txn_s",
+    "simulated",
+    "machine",
+    "machine_digest",
+    "placement",
+    "smt",
+    "txns",
+    "lookahead_ns",
 ];
+
+/// Returns the facts about the machine of a run. Simulated runs do not depend on their host, and have those of none.
+fn facts_of(run: &Run) -> [(&'static str, String); 8] {
+    if run.choices.is_simulated { facts(&Machine::default()) } else { facts(&run.machine) }
+}
 
 /// Returns the facts that distinguish machines, by name: words in quotation marks.
 fn facts(machine: &Machine) -> [(&'static str, String); 8] {
@@ -80,6 +92,8 @@ pub struct Compared {
     pub machines: Vec<(String, String, String)>,
     /// The number of runs that both sets have, identical to the last digit.
     pub same_runs: usize,
+    /// A sentence for each simulated machine of the runs.
+    simulated: Vec<String>,
     margin: f64,
     allowed: Allowed,
 }
@@ -179,7 +193,8 @@ pub fn compare(
     let allowed = Allowed::parse(&question.allow, &compared)?;
     let machines = machines(first, second);
     let same_runs = same_runs(first, second);
-    Ok(Compared { cells: compared, machines, same_runs, margin: question.margin, allowed })
+    let simulated = simulation::notes(first.iter().chain(second));
+    Ok(Compared { cells: compared, machines, same_runs, simulated, margin: question.margin, allowed })
 }
 
 /// Returns the number of runs of the second set that are in the first set, too.
@@ -344,10 +359,15 @@ fn json(of: &impl serde::Serialize) -> String {
     serde_json::to_string(of).expect("names are text")
 }
 
-/// Returns whether a choice may differ. If the scheme may differ, so may its isolation and its settings.
+/// Returns whether a choice may differ. If the scheme may differ, so may its isolation and its settings; if the
+/// simulated machine may differ, so may its constants, and one side may be native.
 fn is_free(catalogue: Catalogue, name: &str, across: &[String]) -> bool {
-    let goes_with_scheme = name == "isolation" || catalogue.owner(name).is_some();
-    across.iter().any(|free| free == name || free == "scheme" && goes_with_scheme)
+    let goes_with = |free: &str| match free {
+        "scheme" => name == "isolation" || catalogue.owner(name).is_some(),
+        "machine" => ["simulated", "machine_digest", "smt"].contains(&name),
+        _ => false,
+    };
+    across.iter().any(|free| free == name || goes_with(free))
 }
 
 /// Returns the runs of each cell of one side.
@@ -421,7 +441,7 @@ fn nothing_in_common(catalogue: Catalogue, first: &[Run], second: &[Run], across
 /// Returns the facts in which the machines of the two sets differ, with both values.
 fn machines(first: &[Run], second: &[Run]) -> Vec<(String, String, String)> {
     let all = |runs: &[Run], at: usize| {
-        let mut all: Vec<String> = runs.iter().map(|run| facts(&run.machine)[at].1.clone()).collect();
+        let mut all: Vec<String> = runs.iter().map(|run| facts_of(run)[at].1.clone()).collect();
         all.sort();
         all.dedup();
         all.join(" or ")

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use results::{CheckVerdict, Line, Run};
 
-use super::facts;
+use super::facts_of;
 use crate::Refusal;
 use crate::speed::Speed;
 
@@ -97,7 +97,7 @@ impl Side {
         self.runs += 1;
         self.starved += usize::from(run.is_starved);
         self.builds.extend(run.build.clone());
-        for (name, fact) in facts(&run.machine) {
+        for (name, fact) in facts_of(run) {
             self.machines.entry(name).or_default().insert(fact);
         }
         let speed = Speed::of(run);

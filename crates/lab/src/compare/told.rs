@@ -39,6 +39,7 @@ impl Compared {
                 "MACHINES DIFFER: {name} is {first} and {second}; the ratio includes the effect of this difference."
             ));
         }
+        self.simulated.iter().for_each(|sentence| lines.add(sentence));
         if self.same_runs > 0 {
             lines.add(format!(
                 "SAME RUNS: {} of the second set are identical to runs of the first, to the last digit: are the \

@@ -9,6 +9,7 @@ use super::held_out::where_it_says_so;
 use super::investigate::{CONFIDENCE, Findings};
 use super::recheck::Rechecked;
 use super::study::{Role, Sample, Study};
+use crate::simulation;
 use crate::text::{Lines, Table, percent, plural, ratio_interval};
 
 impl Study {
@@ -36,6 +37,7 @@ impl Study {
         for (name, value) in self.ground.fixed() {
             lines.add(format!("  {name} = {value}, always"));
         }
+        self.ground.simulated().iter().for_each(|sentence| lines.add(sentence));
         lines.0
     }
 }
@@ -317,6 +319,7 @@ impl Rechecked {
         for line in self.starvation.lines() {
             lines.add(line);
         }
+        simulation::told_by(&claim.settings, &claim.space).iter().for_each(|sentence| lines.add(sentence));
         lines.add(match self.verdict {
             Verdict::Slower => {
                 "DOES NOT HOLD: clearly fewer points agree than the claim states, or the winner is not ahead where \

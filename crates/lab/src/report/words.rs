@@ -6,9 +6,9 @@ use results::{CheckVerdict, Run};
 use stats::Verdict;
 
 use super::study::{Leader, Study};
-use crate::Starvation;
 use crate::sweep::{MARGIN, PointSummary};
 use crate::text::{percent, plural, ratio_interval};
+use crate::{Starvation, simulation};
 
 /// Returns the findings of a study as sentences.
 pub(super) fn findings(study: &Study) -> Vec<String> {
@@ -185,7 +185,9 @@ pub(super) fn cautions(study: &Study) -> Vec<String> {
             plural(study.missing, "run")
         ));
     }
-    let crowded = count(|run| (1..run.choices.workers).contains(&run.machine.cores));
+    let crowded =
+        count(|run| !run.choices.is_simulated && (1..run.choices.workers).contains(&run.machine.cores));
+    sentences.extend(simulation::notes(&study.runs));
     if crowded > 0 {
         sentences.push(format!(
             "CROWDED: {} had more workers than the machine has cores; the system's scheduler is part of what they \

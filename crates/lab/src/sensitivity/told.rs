@@ -27,6 +27,7 @@ impl Study {
             [] => "fixed: all standard".to_owned(),
             fixed => format!("fixed: {}; the others standard", fixed.join(" ")),
         });
+        self.ground.simulated().iter().for_each(|sentence| lines.add(sentence));
         let along = match question.method {
             Method::Morris => format!(
                 "{} of {}, and then points that fill the space",
@@ -77,6 +78,7 @@ impl Analysis {
             trajectories(measured.trajectories),
             plural(measured.starved, "run")
         ));
+        study.ground.simulated().iter().for_each(|sentence| lines.add(sentence));
         if measured.starved > 0 {
             lines.add("starved runs count by commits a second of processor time, unless they wait by design");
         }

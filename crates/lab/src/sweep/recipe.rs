@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use crate::plan::{Request, WarmUpLength, standard_workers};
-use crate::{Arrival, Catalogue, ClientMode, Refusal, Retry, rtt_us};
+use crate::{Arrival, Catalogue, ClientMode, Placement, Refusal, Retry, rtt_us};
 
 /// The definition of a sweep: its workload, its schemes, and its settings.
 #[derive(Clone, Debug, Deserialize)]
@@ -122,8 +122,21 @@ impl core::fmt::Display for Scalar {
 }
 
 /// The drives of a run: choices that can be fixed or varied like settings, but are not in the catalogue.
-pub(crate) const DRIVES: [&str; 8] =
-    ["workers", "clients", "retry", "mode", "rtt_us", "batch", "arrivals", "rate"];
+pub(crate) const DRIVES: [&str; 13] = [
+    "workers",
+    "clients",
+    "retry",
+    "mode",
+    "rtt_us",
+    "batch",
+    "arrivals",
+    "rate",
+    "machine",
+    "placement",
+    "smt",
+    "txns",
+    "lookahead_ns",
+];
 
 impl Recipe {
     /// Returns the recipe with a fixed number of workers, if `run.durability` varies and the recipe does not set the
@@ -304,6 +317,13 @@ impl Recipe {
                 "batch" => request.batch = number(&name, &value)?,
                 "arrivals" => request.arrivals = word(&name, &value, &Arrival::ALL, Arrival::name)?,
                 "rate" => request.rate = Some(number(&name, &value)?),
+                "machine" => request.machine = Some(value),
+                "placement" => {
+                    request.placement = Some(word(&name, &value, &Placement::ALL, Placement::name)?);
+                }
+                "smt" => request.smt = Some(number(&name, &value)?),
+                "txns" => request.txns = Some(number(&name, &value)?),
+                "lookahead_ns" => request.lookahead_ns = Some(number(&name, &value)?),
                 // A setting of another scheme does not apply to this scheme.
                 _ if catalogue.owner(&name).is_some_and(|owner| owner != scheme) => {}
                 _ => request.set.push(format!("{name}={value}")),

@@ -4,6 +4,7 @@ use stats::Comparison;
 
 use super::summary::{MARGIN, verdict_name};
 use super::{LeftOut, PointSummary, Summary, Sweep, VARIANT};
+use crate::simulation;
 use crate::speed::Basis;
 use crate::text::{Lines, Table, count, duration_s, percent, plural, ratio_interval};
 
@@ -131,6 +132,9 @@ fn notes(sweep: &Sweep, summary: &Summary) -> String {
              include the ratios by processor time",
             plural(of(Basis::Both), "line")
         ));
+    }
+    for line in simulation::notes(summary.lines.iter().flat_map(|line| line.results.values())) {
+        lines.add(line);
     }
     for line in summary.starvation.type_lines() {
         lines.add(line);

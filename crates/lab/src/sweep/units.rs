@@ -251,6 +251,11 @@ impl Unit {
         let Request {
             workload,
             schemes,
+            machine,
+            placement,
+            smt,
+            txns,
+            lookahead_ns,
             workers,
             clients,
             seconds,
@@ -276,9 +281,20 @@ impl Unit {
         words.extend(schemes.iter().flat_map(|schemes| flag("scheme", schemes.clone())));
         words.extend(workers.iter().flat_map(|workers| flag("workers", workers.to_string())));
         words.extend(clients.iter().flat_map(|clients| flag("clients", clients.to_string())));
-        words.extend(flag("seconds", seconds.to_string()));
-        words.extend(flag("warmup", if *until_steady { "auto".to_owned() } else { warmup.to_string() }));
-        words.extend(flag("cooldown", cooldown.to_string()));
+        if let Some(machine) = machine {
+            // A simulated run goes by commits, and refuses times.
+            words.extend(flag("machine", machine.clone()));
+            words.extend(
+                placement.iter().flat_map(|placement| flag("placement", placement.name().to_owned())),
+            );
+            words.extend(smt.iter().flat_map(|smt| flag("smt", smt.to_string())));
+            words.extend(txns.iter().flat_map(|txns| flag("txns", txns.to_string())));
+            words.extend(lookahead_ns.iter().flat_map(|ns| flag("lookahead-ns", ns.to_string())));
+        } else {
+            words.extend(flag("seconds", seconds.to_string()));
+            words.extend(flag("warmup", if *until_steady { "auto".to_owned() } else { warmup.to_string() }));
+            words.extend(flag("cooldown", cooldown.to_string()));
+        }
         words.extend(flag("repeat", repeat.to_string()));
         words.extend(flag("seed", seed.to_string()));
         words.extend(flag("retry", retry.name().to_owned()));

@@ -1,0 +1,157 @@
+//! Simulated runs as scripts use them: what is refused, that they are deterministic, and what their results say.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A workload that is loaded and simulated in a moment.
+const TINY: &str = "--set ycsb.records=500 --set ycsb.value_bytes=64 --set ycsb.ops_per_txn=4 --txns 40";
+
+fn output(line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.args(line.split_whitespace());
+    command.output().expect("the binary starts")
+}
+
+/// Asserts that a request is refused, that no result is printed, and that the refusal contains `says`.
+fn assert_refused(line: &str, says: &str) {
+    let refused = output(line);
+    let complaint = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "`{line}`: {complaint}");
+    assert!(complaint.contains(says), "`{line}` does not say `{says}`: {complaint}");
+    assert!(refused.stdout.is_empty(), "`{line}` printed a result");
+}
+
+/// Returns the lines of results that a command prints.
+fn lines(line: &str) -> Vec<Value> {
+    let ended = output(line);
+    let complaint = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(0), "`{line}`: {complaint}");
+    assert!(complaint.is_empty(), "silent in a pipe: {complaint}");
+    let text = String::from_utf8(ended.stdout).expect("JSON is UTF-8");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn point(scheme: &str, more: &str) -> String {
+    format!("simulate ycsb --machine epyc --scheme {scheme} {TINY} --format json {more}")
+}
+
+#[test]
+fn wrong_simulations_are_refused_with_the_way_out() {
+    assert_refused("simulate ycsb --machine epcy --cores 2", "did you mean `epyc`");
+    assert_refused("simulate ycsb --machine no/such.toml --cores 2", "docs/book/machines.md");
+    assert_refused("simulate ycsb --machine epyc --cores 0", "from 1 to 256");
+    assert_refused("simulate ycsb --machine epyc --cores 2,257", "from 1 to 256");
+    assert_refused("simulate ycsb --machine epyc --cores 2,4,2", "2 is given twice");
+    assert_refused("simulate ycsb --machine epyc --cores two", "--cores");
+    assert_refused("simulate ycsb --machine epyc", "--cores");
+    assert_refused("simulate ycsb --machine epyc --cores 2 --scheme sillo", "did you mean `silo`");
+    assert_refused("simulate ycsb --machine epyc --cores 2 --jobs 0", "from 1 to");
+    assert_refused("simulate ycsb --machine epyc --cores 2 --smt 3", "from 1 to 2 on epyc");
+    assert_refused("simulate ycsb --machine epyc --cores 200 --smt 1", "from 1 to 128");
+    assert_refused("simulate ycsb --machine epyc --cores 2 --txns 0", "from 1 to");
+    assert_refused("simulate ycsb --machine epyc --cores 2 --lookahead-ns 1000", "from 0 to 25");
+    assert_refused("simulate ycsb --machine epyc --cores 2 --placement random", "cores_first");
+    assert_refused(
+        "simulate ycsb --machine epyc --cores 2 --set run.durability=group",
+        "no device for a log",
+    );
+    assert_refused(
+        "simulate ycsb --machine epyc --cores 2 --out /dev/null/results",
+        "--out /dev/null/results",
+    );
+    assert_refused("simulate ycsb --machine epyc --cores 2 --scheme uncontrolled,silo", "--workers 1");
+}
+
+#[test]
+fn wrong_simulated_runs_are_refused_with_the_way_out() {
+    assert_refused("run ycsb --machine epyc --workers 257", "from 1 to 256 on epyc");
+    assert_refused("run ycsb --machine epyc --pin", "--placement");
+    assert_refused("run ycsb --machine epyc --durability async", "no device for a log");
+    assert_refused("run ycsb --machine epyc --set run.reserve_mb=10", "leave it out");
+    assert_refused("run ycsb --machine epyc --seconds 1", "--seconds");
+    assert_refused("run ycsb --placement scatter", "--machine NAME");
+    assert_refused("run ycsb --txns 10", "--machine NAME");
+}
+
+#[test]
+fn a_point_is_the_same_in_every_process() {
+    let all = |more: &str| -> Vec<(String, u64, f64)> {
+        let figures = |line: &Value| {
+            let throughput = line["throughput_txn_s"].as_f64().expect("a result");
+            (line["scheme"].to_string(), line["workers"].as_u64().expect("a number"), throughput)
+        };
+        lines(&point("silo,no_wait", more)).iter().map(figures).collect()
+    };
+    let first = all("--cores 1,4 --jobs 1");
+    let places: Vec<(&str, u64)> = first.iter().map(|(scheme, cores, _)| (scheme.as_str(), *cores)).collect();
+    assert_eq!(places, [("\"silo\"", 1), ("\"no_wait\"", 1), ("\"silo\"", 4), ("\"no_wait\"", 4)]);
+    assert_eq!(first, all("--cores 1,4 --jobs 3"), "whatever is simulated beside it");
+}
+
+#[test]
+fn results_say_that_they_are_simulated_and_on_which_machine() {
+    let folder = std::env::temp_dir().join(format!("contend-simulate-{}", std::process::id()));
+    let printed = lines(&point("silo", &format!("--cores 4 --placement scatter --out {}", folder.display())));
+    let [run] = printed.as_slice() else { panic!("a point, and no more") };
+    let choices =
+        ["simulated", "simulated_on", "placement", "workers", "txns", "kind"].map(|name| &run[name]);
+    assert_eq!(choices.map(Value::to_string), ["true", "\"epyc\"", "\"scatter\"", "4", "40", "\"run\""]);
+    assert_eq!(run["check"]["verdict"], "passed");
+    let simulation = &run["simulation"];
+    assert_eq!(simulation["digest"], run["machine_digest"]);
+    assert_eq!((&simulation["basis"], &simulation["threads"]), (&"assumed".into(), &256.into()));
+    assert!(simulation["trust"].as_str().is_some_and(|trust| trust.contains("no absolute figure")));
+    for name in ["accesses", "host_s", "slowdown", "half_width"] {
+        assert!(simulation[name].as_f64().is_some_and(|figure| figure > 0.0), "{name}: {simulation}");
+    }
+    let shares = simulation["spent"].as_object().expect("by part").values().filter_map(Value::as_f64);
+    assert!((shares.sum::<f64>() - 1.0).abs() < 1e-6, "{simulation}");
+    let files: Vec<_> = std::fs::read_dir(&folder).expect("written").collect();
+    assert_eq!(files.len(), 1);
+    let file = std::fs::read_to_string(files[0].as_ref().expect("a file").path()).expect("text");
+    assert_eq!(serde_json::from_str::<Value>(&file).expect("JSON"), *run);
+    std::fs::remove_dir_all(folder).expect("its own directory");
+}
+
+#[test]
+fn text_has_the_tables_and_says_how_far_to_trust_them() {
+    let ended = output(&point("silo,aria", "--cores 1,2").replace("json", "text"));
+    let text = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{text}");
+    for says in [
+        "SIMULATED: Two AMD EPYC 7742",
+        " assumed (docs/book/machines.md)",
+        "no absolute figure before calibration",
+        "1 core",
+        "2 cores",
+        "contention",
+        "timestamp",
+        "check: passed by 4 of 4 points",
+    ] {
+        assert!(text.contains(says), "no `{says}`: {text}");
+    }
+}
+
+#[test]
+fn a_single_run_can_be_simulated_and_agrees_with_the_point() {
+    let one = lines(&format!("run ycsb --machine epyc --workers 2 --scheme silo {TINY} --format json"));
+    let points = lines(&point("silo", "--cores 2"));
+    let throughput = |lines: &[Value]| lines[0]["throughput_txn_s"].as_f64().expect("a result");
+    assert_eq!(throughput(&one).to_bits(), throughput(&points).to_bits());
+}
+
+#[test]
+fn machines_are_listed() {
+    let text = output("list machines");
+    let text = String::from_utf8_lossy(&text.stdout);
+    for says in ["hpe-superdome-flex: HPE", "1 to 1568 workers", "here: ", "the path of a file"] {
+        assert!(text.contains(says), "no `{says}`: {text}");
+    }
+    let listed = lines("list machines --format json");
+    let machines = listed[0].as_array().expect("a list");
+    let power9 = machines.iter().find(|machine| machine["name"] == "power9").expect("listed");
+    assert_eq!(power9["threads"], 1536);
+    let constants = power9["constants"].as_array().expect("a list");
+    assert!(constants.iter().all(|constant| constant["source"].is_string() && constant["value"].is_string()));
+}

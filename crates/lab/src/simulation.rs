@@ -1,0 +1,319 @@
+//! The machine of simulated runs: found by its name or read from its file, and judged together with the request.
+
+use core::ops::RangeInclusive;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::{fs, io};
+
+use engine::driver::{Estimate, Limit};
+use engine::setting::{Values, nearest};
+use results::{Axis, Run};
+pub use sim::machine::Placement;
+use sim::machine::{self, Basis, Machine};
+use sim::{Counts, Spent};
+
+use crate::{Plan, Record, Refusal, Request};
+
+/// The number of commits of a worker, in the mean, before the counting begins.
+const WARMUP_TXNS: u64 = 200;
+/// The least number of commits of a worker, in the mean, that count, unless the request has another number.
+const TXNS: u64 = 500;
+/// The maximum of that number: more than anybody waits for.
+const TXNS_MAX: u64 = 1_000_000_000;
+/// The greatest half width of the 95% interval of throughput, as a share of it. Wider ones are marked.
+pub(crate) const ERROR_MAX: f64 = 0.03;
+/// The greatest multiple of the least measured time for which a run waits until its interval is so narrow.
+const PATIENCE: u64 = 10;
+/// Nanoseconds of the simulated machine after which a run ends in any case.
+const LONGEST_NS: u64 = 10_000_000_000;
+
+/// The machine on which the runs of a plan are simulated, and the way in which they use it.
+#[derive(Clone, Debug)]
+pub struct SimulationPlan {
+    /// The machine. Its cores have no more hardware threads than are to be used.
+    pub machine: Machine,
+    /// The name or the path by which the machine was asked for.
+    pub asked: String,
+    /// The order in which workers get the machine's hardware threads.
+    pub placement: Placement,
+    /// The number of hardware threads of a core that are used, if not all of them are.
+    pub smt: Option<u32>,
+    /// Picoseconds for which a hardware thread may run on beyond the next one.
+    pub lookahead_ps: u64,
+    /// The digest of the machine's constants.
+    pub digest: String,
+    /// The least number of commits of a worker, in the mean, that count.
+    pub txns: u64,
+}
+
+/// The costs of a simulated run: what happened in the machine, and how long the simulation took.
+#[derive(Clone, Copy, Debug)]
+pub struct SimulationCosts {
+    /// Counts of the simulation.
+    pub counts: Counts,
+    /// The time of accesses by the part of the machine.
+    pub spent: Spent,
+    /// Nanoseconds of the host that the simulation of the transactions took.
+    pub host_ns: u64,
+}
+
+impl SimulationPlan {
+    /// Returns the simulation that a request asks for; `None` if its runs are native.
+    ///
+    /// # Errors
+    /// A machine that is unknown or cannot be read, options of simulations without a machine, numbers out of range, and
+    /// options that need real devices or cores.
+    pub(crate) fn of_request(request: &Request, values: &Values) -> Result<Option<Self>, Refusal> {
+        let Some(asked) = &request.machine else {
+            return refuse_without_machine(request).map(|()| None);
+        };
+        refuse_devices(request, values)?;
+        let mut plan = Self::whole(asked)?;
+        let machine = &mut plan.machine;
+        let of_core = u64::from(machine.topology.threads_per_core);
+        let smt = request.smt.unwrap_or(of_core);
+        within("--smt", smt, 1..=of_core, &machine.name)?;
+        machine.topology.threads_per_core = smt as u32;
+        machine.core.smt_speedup.truncate(smt as usize);
+        let nearest_ns = machine.coherence.transfer_ps / 1_000;
+        let lookahead_ns = request.lookahead_ns.unwrap_or(0);
+        within("--lookahead-ns", lookahead_ns, 0..=nearest_ns, &machine.name)?;
+        plan.txns = request.txns.unwrap_or(TXNS);
+        within("--txns", plan.txns, 1..=TXNS_MAX, &machine.name)?;
+        plan.digest = machine.digest();
+        plan.smt = (smt < of_core).then_some(smt as u32);
+        plan.placement = request.placement.unwrap_or(plan.placement);
+        plan.lookahead_ps = lookahead_ns * 1_000;
+        Ok(Some(plan))
+    }
+
+    /// Returns the simulation on a whole machine, with the standard options.
+    fn whole(asked: &str) -> Result<Self, Refusal> {
+        let machine = read(asked)?;
+        let (digest, placement) = (machine.digest(), Placement::CoresFirst);
+        Ok(Self {
+            machine,
+            asked: asked.to_owned(),
+            placement,
+            smt: None,
+            lookahead_ps: 0,
+            digest,
+            txns: TXNS,
+        })
+    }
+
+    /// Returns the legal numbers of workers.
+    ///
+    /// # Errors
+    /// Another number. The text has the legal range.
+    pub(crate) fn workers(&self, asked: Option<u64>) -> Result<u64, Refusal> {
+        let threads = u64::from(self.machine.threads());
+        let workers = asked.unwrap_or_else(|| u64::from(self.machine.topology.cores()));
+        within("--workers", workers, 1..=threads, &self.machine.name)?;
+        Ok(workers)
+    }
+
+    /// Returns the limit of runs: they end when their throughput is known well enough.
+    pub(crate) fn limit(&self) -> Limit {
+        Limit::Estimate(Estimate {
+            warmup_commits: WARMUP_TXNS,
+            commits: self.txns,
+            error: ERROR_MAX,
+            patience: PATIENCE,
+            longest_ns: LONGEST_NS,
+        })
+    }
+
+    /// Returns the number of constants of each basis, from the firmest to the weakest. Those of the log are left out:
+    /// simulated runs write none.
+    pub fn constants(&self) -> [(Basis, usize); Basis::ALL.len()] {
+        let used = || self.machine.constants.iter().filter(|constant| !constant.path.starts_with("log."));
+        Basis::ALL.map(|basis| (basis, used().filter(|constant| constant.basis == basis).count()))
+    }
+
+    /// Returns the weakest basis of the constants.
+    pub fn weakest(&self) -> Basis {
+        let used = self.constants().into_iter().filter(|(_, count)| *count > 0);
+        used.last().map_or(Basis::Measured, |(basis, _)| basis)
+    }
+
+    /// Returns the use of the machine's hardware threads in words.
+    pub(crate) fn uses(&self) -> String {
+        let smt = self.smt.map(|smt| format!(", {smt} of the threads of a core")).unwrap_or_default();
+        let lookahead = match self.lookahead_ps / 1_000 {
+            0 => String::new(),
+            ns => format!(", threads up to {ns} ns ahead"),
+        };
+        format!("{}{smt}{lookahead}", self.placement.name())
+    }
+
+    /// Returns a sentence that says that figures are simulated, on which machine, and how firm its constants are.
+    pub fn told(&self) -> String {
+        let constants = self.constants().map(|(basis, count)| (basis.name(), count as u64));
+        told(&self.machine.title, &self.digest, &constants, self.trust())
+    }
+
+    /// Returns a sentence about how far figures of this machine can be trusted.
+    pub fn trust(&self) -> &'static str {
+        match self.weakest() {
+            Basis::Measured => {
+                "all constants were measured on the machine; compare a native run before you trust absolute figures"
+            }
+            Basis::Published => {
+                "no constant is firmer than a publication: trust shapes, orders and ratios, and no absolute figure before calibration"
+            }
+            Basis::Fitted => {
+                "some constants were fitted: figures that they were fitted to are no evidence; trust no absolute figure before calibration"
+            }
+            Basis::Assumed => {
+                "some constants are assumed: trust shapes, orders and ratios as far as they do not depend on these, and no absolute figure before calibration"
+            }
+        }
+    }
+}
+
+impl SimulationCosts {
+    /// Returns the picoseconds of accesses by the part of the machine.
+    pub(crate) fn parts(&self) -> [(&'static str, u64); 6] {
+        let Spent { private, l3, memory, coherence, numa, contention } = self.spent;
+        [
+            ("private", private),
+            ("l3", l3),
+            ("memory", memory),
+            ("coherence", coherence),
+            ("numa", numa),
+            ("contention", contention),
+        ]
+    }
+
+    /// Returns the shares of the parts in the time of all workers, from `instructions`, the rest, to `contention`.
+    /// Accesses that overlap may take more time than the workers have: then the shares are of the accesses' time.
+    pub(crate) fn shares(&self, plan: &Plan, record: &Record) -> [(&'static str, f64); 7] {
+        let workers_ps = simulated_ns(record) as f64 * 1e3 * plan.job.workers as f64;
+        let parts = self.parts();
+        let accesses_ps = parts.iter().map(|(_, ps)| *ps as f64).sum::<f64>();
+        let all = workers_ps.max(accesses_ps).max(1.0);
+        let mut shares = [("instructions", (all - accesses_ps) / all); 7];
+        for (share, (name, ps)) in shares[1..].iter_mut().zip(parts) {
+            *share = (name, ps as f64 / all);
+        }
+        shares
+    }
+
+    /// Returns the seconds of the host for each second of the simulated machine; `None` if nothing was simulated.
+    pub(crate) fn slowdown(&self, record: &Record) -> Option<f64> {
+        let simulated_ns = simulated_ns(record);
+        (simulated_ns > 0).then(|| self.host_ns as f64 / simulated_ns as f64)
+    }
+}
+
+/// Returns a sentence for each simulated machine of some runs: that their figures are simulated, and how firm the
+/// constants are.
+pub(crate) fn notes<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Vec<String> {
+    let of_run = |run: &'r Run| {
+        let results::Simulation { title, digest, constants, trust, .. } = run.simulation.as_ref()?;
+        let count = |basis: Basis| (basis.name(), constants.get(basis.name()).copied().unwrap_or_default());
+        Some(told(title, digest, &Basis::ALL.map(count), trust))
+    };
+    let all: BTreeSet<String> = runs.into_iter().filter_map(of_run).collect();
+    all.into_iter().collect()
+}
+
+/// Returns a sentence for each machine that a study names, as a fixed value or on an axis: see [`notes`].
+pub(crate) fn told_by(fixed: &BTreeMap<String, String>, axes: &[Axis]) -> Vec<String> {
+    let axis = axes.iter().find(|axis| axis.name == "machine");
+    let varied = axis.and_then(|axis| axis.choices.as_ref()).into_iter().flatten();
+    let named = fixed.get("machine").into_iter().chain(varied);
+    // A machine whose file is gone since then has no sentence: the runs say the same.
+    named.filter_map(|name| SimulationPlan::whole(name).ok()).map(|plan| plan.told()).collect()
+}
+
+fn told(title: &str, digest: &str, constants: &[(&str, u64)], trust: &str) -> String {
+    let all: u64 = constants.iter().map(|(_, count)| count).sum();
+    let counts: Vec<String> = constants.iter().map(|(basis, count)| format!("{count} {basis}")).collect();
+    format!(
+        "SIMULATED: {title} (digest {digest}). Of its {all} constants, {} (docs/book/machines.md): {trust}.",
+        counts.join(", ")
+    )
+}
+
+/// Returns the nanoseconds of the simulated machine in which transactions ran, warm-up included.
+pub(crate) fn simulated_ns(record: &Record) -> u64 {
+    record.measured.series.warmup_ns + record.measured.measured_ns
+}
+
+/// Returns the names of the machines that the program brings along.
+fn names() -> Vec<&'static str> {
+    Machine::built_in().into_iter().map(|(name, _)| name).collect()
+}
+
+/// Reads the machine of a name, or else of a file.
+fn read(asked: &str) -> Result<Machine, Refusal> {
+    let told = |error: machine::MachineError| Refusal(format!("`--machine`: {error}"));
+    if let Some(text) = Machine::of_name(asked) {
+        return Machine::read(text, asked).map_err(told);
+    }
+    match fs::read_to_string(Path::new(asked)) {
+        Ok(text) => Machine::read(&text, asked).map_err(told),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(unknown(asked)),
+        Err(error) => Err(Refusal(format!(
+            "`--machine {asked}`: cannot be read ({error}): give the path of a file as in docs/book/machines.md"
+        ))),
+    }
+}
+
+fn unknown(asked: &str) -> Refusal {
+    let names = names();
+    Refusal(match nearest(asked, names.iter().copied()) {
+        Some(near) => format!("unknown machine `{asked}`; did you mean `{near}`?"),
+        None => format!(
+            "no machine and no file is called `{asked}`: give one of {}, or the path of a file as in \
+             docs/book/machines.md",
+            names.join(", ")
+        ),
+    })
+}
+
+fn within(name: &str, value: u64, legal: RangeInclusive<u64>, machine: &str) -> Result<(), Refusal> {
+    if legal.contains(&value) {
+        return Ok(());
+    }
+    let (least, most) = (legal.start(), legal.end());
+    Err(Refusal(format!("`{name} {value}`: must be a whole number from {least} to {most} on {machine}")))
+}
+
+/// Refuses options that mean something in simulated runs only.
+fn refuse_without_machine(request: &Request) -> Result<(), Refusal> {
+    let given = [
+        ("--placement", request.placement.is_some()),
+        ("--smt", request.smt.is_some()),
+        ("--txns", request.txns.is_some()),
+        ("--lookahead-ns", request.lookahead_ns.is_some()),
+    ];
+    let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+    Err(Refusal(format!("`{name}` is of simulated runs: add `--machine NAME`, or leave it out")))
+}
+
+/// Refuses options that need devices, memory or cores of the host.
+fn refuse_devices(request: &Request, values: &Values) -> Result<(), Refusal> {
+    let durability = values.text("run.durability");
+    let refuse =
+        |given: String, says: &str| Err(Refusal(format!("`{given}`: a simulated run {says}: leave it out")));
+    if durability != "none" {
+        return refuse(format!("run.durability={durability}"), "has no device for a log");
+    }
+    if !request.log.is_empty() {
+        return refuse("--log".to_owned(), "has no device for a log");
+    }
+    if request.pin {
+        return refuse(
+            "--pin".to_owned(),
+            "has no cores of this machine, and `--placement` places its workers",
+        );
+    }
+    let reserve_mb = values.text("run.reserve_mb");
+    if reserve_mb != "auto" {
+        return refuse(format!("run.reserve_mb={reserve_mb}"), "has no page faults to avoid");
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Simulated runs: the machine, how firm its constants are, and where the time went.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The machine of a simulated run, how firm its constants are, and the costs of the run. The times of a simulated run
+/// are those of the simulated machine, except `host_s`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct Simulation {
+    /// The name of the simulated machine, as its file has it.
+    pub machine: String,
+    /// A sentence that says which machine it is.
+    pub title: String,
+    /// The digest of the constants of the machine: machines with the same digest simulate alike.
+    pub digest: String,
+    /// The hardware threads of the machine.
+    pub threads: u64,
+    /// The name of the order in which workers get the hardware threads.
+    pub placement: String,
+    /// The number of constants by the name of their basis: `measured`, `published`, `fitted`, `assumed`. Those of the log
+    /// are left out, since no log is simulated.
+    pub constants: BTreeMap<String, u64>,
+    /// The name of the weakest basis of a constant.
+    pub basis: String,
+    /// How far the figures can be trusted, in words.
+    pub trust: String,
+    /// Half the width of the 95% interval of the throughput by batch means, as a share of the throughput; `null` if the
+    /// run was too short to tell.
+    pub half_width: Option<f64>,
+    /// The number of accesses to shared words, or of copies, of all workers.
+    pub accesses: u64,
+    /// Seconds of the host that the simulation of the transactions took.
+    pub host_s: f64,
+    /// Seconds of the host for each second of the simulated machine.
+    pub slowdown: Option<f64>,
+    /// The time of all accesses, in seconds of the simulated machine summed over the workers, by the part of the machine:
+    /// `private` caches, `l3`, `memory`, `coherence` (lines that other cores of the socket had), `numa` (the way between
+    /// sockets), `contention` (waits for lines that were on their way to another core).
+    pub spent_s: BTreeMap<String, f64>,
+    /// The same as shares of the time of all workers. The rest of the time, executing instructions and waiting for other
+    /// workers, is `instructions`.
+    pub spent: BTreeMap<String, f64>,
+}

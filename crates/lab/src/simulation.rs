@@ -11,6 +11,7 @@ use results::{Axis, Run};
 pub use sim::machine::Placement;
 use sim::machine::{self, Basis, Machine};
 use sim::{Counts, Spent};
+use simulations::HotLine;
 
 use crate::text::{count, percent};
 use crate::{Plan, Record, Refusal, Request};
@@ -52,12 +53,14 @@ pub struct SimulationPlan {
 }
 
 /// The costs of a simulated run: what happened in the machine, and how long the simulation took.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SimulationCosts {
     /// Counts of the simulation.
     pub counts: Counts,
     /// The time of accesses by the part of the machine.
     pub spent: Spent,
+    /// The cache lines for which threads waited longest because other cores had them, the longest first.
+    pub hottest: Vec<HotLine>,
     /// Nanoseconds of the host that the simulation of the transactions took.
     pub host_ns: u64,
 }

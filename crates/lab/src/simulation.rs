@@ -10,7 +10,7 @@ use engine::setting::{Values, nearest};
 use results::{Axis, Run};
 pub use sim::machine::Placement;
 use sim::machine::{self, Basis, Machine};
-use sim::{Counts, Spent};
+use sim::{Spent, TimedCounts};
 use simulations::HotLine;
 
 use crate::text::{count, percent};
@@ -56,7 +56,7 @@ pub struct SimulationPlan {
 #[derive(Clone, Debug)]
 pub struct SimulationCosts {
     /// Counts of the simulation.
-    pub counts: Counts,
+    pub counts: TimedCounts,
     /// The time of accesses by the part of the machine.
     pub spent: Spent,
     /// The cache lines for which threads waited longest because other cores had them, the longest first.
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn shares_of_the_time_are_one_together_even_if_accesses_overlap() {
         let plan = plan(&Request { workers: Some(1), ..request() });
-        let counts = Counts::default();
+        let counts = TimedCounts::default();
         for (memory, instructions) in [(250_000_000_000, 0.75), (3_000_000_000_000, 0.0)] {
             let spent = Spent { memory, ..Spent::default() };
             let costs = SimulationCosts { counts, spent, host_ns: 5_000_000_000 };

@@ -93,7 +93,6 @@ fn an_access_happens_at_its_time_and_not_before() {
 #[test]
 fn a_waiting_worker_goes_on_when_its_word_is_written_and_costs_no_steps_meanwhile() {
     let flag = AtomicU64::new(0);
-    let wakes = Cell::new(0);
     let (ends, counts, _) = timed(&hpe(), Placement::CoresFirst, 2, |worker| {
         if worker == 0 {
             waiter::pause_ns(50_000);

@@ -331,7 +331,9 @@ fn possession(scale: &ProbeScale, workers: usize) -> Vec<f64> {
         let (mut windows, mut seen) = (Vec::new(), [0; STEPS]);
         barrier.wait().expect("nobody leaves");
         for _ in 0..scale.windows {
-            seen.iter_mut().for_each(|seen| *seen = word.fetch_add(1, Ordering::Relaxed));
+            for seen in &mut seen {
+                *seen = word.fetch_add(1, Ordering::Relaxed);
+            }
             let losses = seen.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
             let all = seen[STEPS - 1] - seen[0];
             // Both ran: the other made a third or more of the updates, and not many more than this one.

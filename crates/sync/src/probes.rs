@@ -101,20 +101,20 @@ pub const LOOPS: &[ProbeLoop] = &[
     probe("storm_2", 2, Hidden, storm, "an atomic update of a line that two cores update all the time"),
     probe("storm_4", 4, Hidden, storm, "the same by four cores"),
     probe("storm_8", 8, Hidden, storm, "the same by eight cores"),
-    probe("possession", 2, Hidden, possession, "the time for which a core keeps a line that two cores update all the time"),
+    probe("possession", 2, Hidden, possession, "the time that a core keeps a line which two cores update all the time"),
     probe("spaced_2", 2, DependentLoad, spaced, "an atomic update of a line that two cores update, 64 loads apart"),
     probe("spaced_4", 4, DependentLoad, spaced, "the same by four cores"),
     probe("spaced_8", 8, DependentLoad, spaced, "the same by eight cores"),
     probe("fence", 1, Hidden, full_fence, "a full fence"),
     probe("store_fence", 1, Instructions(1), store_fence, "a store to an own line and a full fence"),
-    probe("store_load", 1, Instructions(1), store_load, "a store to an own line and a load from another"),
+    probe("store_load", 1, Instructions(3), store_load, "a store to an own line and a load from another"),
     probe("pause", 1, Hidden, pause, "a pause"),
     probe("clock", 1, Hidden, ticks, "a reading of the processor's clock"),
     probe("scan", 1, Instructions(3), scan, "an independent load from memory, line after line"),
     probe("stream", 1, Instructions(16), stream, "a line of memory in copies of 4 KiB, one after the other"),
     probe("stream_2", 2, Instructions(16), stream, "the same by two cores, in sum"),
     probe("record", 1, Instructions(16), record, "a dependent copy of four lines of memory"),
-    probe("prefetch", 1, Instructions(6), prefetched, "a line of memory that was asked for with 15 others ahead of its use"),
+    probe("prefetch", 1, Instructions(6), prefetched, "a line of memory that was asked for ahead, with 15 others"),
     probe("store", 1, Instructions(3), stores, "a store to memory, line after line"),
 ];
 
@@ -161,8 +161,8 @@ fn l2(scale: &ProbeScale, _: usize) -> Vec<f64> {
     chase(scale, scale.l2_bytes / 2, 4096)
 }
 
-/// Twice as much as the second-level cache has: a cache that forgets what was used least recently has nothing of a cycle
-/// that is larger. Not more, because on a machine that is shared the last-level cache is as good as small.
+/// Twice as much as the second-level cache has: a cache that forgets what was used least recently has nothing of a
+/// cycle that is larger. Not more, because on a machine that is shared the last-level cache is as good as small.
 fn l3(scale: &ProbeScale, _: usize) -> Vec<f64> {
     chase(scale, 2 * scale.l2_bytes, 1024)
 }
@@ -331,7 +331,9 @@ fn possession(scale: &ProbeScale, workers: usize) -> Vec<f64> {
         let (mut windows, mut seen) = (Vec::new(), [0; STEPS]);
         barrier.wait().expect("nobody leaves");
         for _ in 0..scale.windows {
-            seen.iter_mut().for_each(|seen| *seen = word.fetch_add(1, Ordering::Relaxed));
+            for seen in &mut seen {
+                *seen = word.fetch_add(1, Ordering::Relaxed);
+            }
             let losses = seen.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
             let all = seen[STEPS - 1] - seen[0];
             // Both ran: the other made a third or more of the updates, and not many more than this one.

@@ -5,7 +5,7 @@
 
 use clap::Parser;
 use lab::conditions::{self, Study};
-use lab::{Catalogue, Inquiry, Plan, Question, Request};
+use lab::{Catalogue, Inquiry, Plan, Question, Request, Scaling, ScalingQuestion};
 
 /// The module in which the command itself defines its arguments.
 #[path = "../../crates/cli/src/args.rs"]
@@ -25,6 +25,7 @@ pub fn arguments(input: &[u8]) {
     match Args::try_parse_from(words) {
         Ok(args) => match args.command {
             Command::Run(run) => plan(catalogue, &run.request()),
+            Command::Simulate(simulate) => scale(catalogue, &simulate.question()),
             Command::Explain(explain) => plan(catalogue, &explain.request()),
             Command::Check(check) => inquire(catalogue, &check.question()),
             Command::Reproduce(reproduce) => find(reproduce.id.as_deref()),
@@ -46,6 +47,14 @@ pub fn arguments(input: &[u8]) {
             assert!(code == 0 || code == 2, "exit code {code}");
             assert!(!error.to_string().is_empty(), "a refusal says why");
         }
+    }
+}
+
+/// Plans a study of scaling.
+fn scale(catalogue: Catalogue, question: &ScalingQuestion) {
+    match Scaling::new(catalogue, question) {
+        Ok(study) => assert!(study.points() > 0, "something is simulated"),
+        Err(refusal) => assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}"),
     }
 }
 

@@ -7,6 +7,7 @@ use sync::atomic::{AtomicBool, Ordering};
 use sync::{Latched, clock, waiter, workers};
 
 use crate::out::complain;
+use crate::process::is_orphan;
 
 /// Whether the user asked to stop.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -39,13 +40,23 @@ pub(crate) fn watched<T: Send>(
     line: impl Fn() -> String + Sync,
     interrupt: impl Fn() + Sync,
 ) -> T {
+    watched_by(work, line, interrupt, || false)
+}
+
+/// Does the same as [`watched`], and ends the program if nobody is there for whom it works.
+fn watched_by<T: Send>(
+    work: impl Fn() -> T + Sync,
+    line: impl Fn() -> String + Sync,
+    interrupt: impl Fn() + Sync,
+    is_orphan: fn() -> bool,
+) -> T {
     let is_over = AtomicBool::new(false);
     let mut ended = workers::run(2, false, |index| {
         if index == 0 {
             let _over = Over(&is_over);
             return Some(work());
         }
-        watch(&is_over, &line, &interrupt);
+        watch(&is_over, &line, &interrupt, is_orphan);
         None
     });
     ended.swap_remove(0).expect("the first of the two works")
@@ -60,13 +71,16 @@ impl Drop for Over<'_> {
     }
 }
 
-fn watch(is_over: &AtomicBool, line: impl Fn() -> String, interrupt: impl Fn()) {
+fn watch(is_over: &AtomicBool, line: impl Fn() -> String, interrupt: impl Fn(), is_orphan: fn() -> bool) {
     let is_terminal = stderr().is_terminal();
     let mut looks = 0;
     // Relaxed: as in `Over`.
     while !is_over.load(Ordering::Relaxed) {
         if is_stopped() {
             interrupt();
+        }
+        if is_orphan() {
+            std::process::exit(i32::from(crate::INTERRUPTED));
         }
         if is_terminal && looks % DRAW_EVERY == 0 {
             complain(&format!("\r\x1b[K{}", line()));
@@ -86,7 +100,7 @@ pub(crate) fn measure(plan: &Plan, position: usize) -> Result<Record, Refusal> {
     if plan.simulation.is_some() {
         let begun_ns = clock::now_ns();
         let line = || line.lock().simulating((clock::now_ns() - begun_ns) as f64 / 1e9);
-        return watched(|| plan.measure(position, &monitor), line, || ());
+        return watched_by(|| plan.measure(position, &monitor), line, || (), is_orphan);
     }
     watched(|| plan.measure(position, &monitor), || line.lock().now(&monitor), || monitor.control.interrupt())
 }

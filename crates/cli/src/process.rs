@@ -1,7 +1,9 @@
 //! Runs in separate processes: each run starts with fresh memory, and the results of the others are kept when one
 //! fails.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -57,6 +59,58 @@ fn take_host(label: &str) -> Result<Option<File>, Refusal> {
         Ok(None)
     };
     live::watched(wait, || format!("waiting for another sweep on this host; next: {label}"), || ())
+}
+
+/// The variable that tells a process the id of the process whose point of a study it simulates: it ends when that is
+/// gone, so that no simulation of hours goes on for nobody.
+const OF: &str = "CONTEND_POINT_OF";
+
+/// Whether this process simulates a point for another one that has ended.
+pub(crate) fn is_orphan() -> bool {
+    let parent = std::env::var(OF).ok().and_then(|id| id.parse::<u32>().ok());
+    parent.is_some_and(|parent| std::os::unix::process::parent_id() != parent)
+}
+
+/// The processes that simulate points, by the point. They can be ended at any time.
+#[derive(Debug, Default)]
+pub(crate) struct Points(Latched<BTreeMap<usize, Child>>);
+
+impl Points {
+    /// Simulates a point in a separate process, beside others; `None` if it was ended.
+    ///
+    /// # Errors
+    /// The process cannot be started, or ends without a result. The refusal names its command.
+    pub(crate) fn simulate(&self, point: usize, words: &[String]) -> Result<Option<Run>, Refusal> {
+        let failed = |says: String| Refusal(format!("`contend {}`: {says}", words.join(" ")));
+        let unstarted = |error: io::Error| failed(format!("cannot be started ({error})"));
+        let mut command = Command::new(std::env::current_exe().map_err(unstarted)?);
+        command.args(words).env(OF, std::process::id().to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(unstarted)?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        self.0.lock().insert(point, child);
+        // A point says nothing on its standard error before its end, so the two are read one after the other.
+        let mut said = [String::new(), String::new()];
+        let all = stdout.map(|mut all| all.read_to_string(&mut said[0]));
+        let complaint = stderr.map(|mut all| all.read_to_string(&mut said[1]));
+        all.into_iter().chain(complaint).collect::<io::Result<Vec<_>>>().map_err(unstarted)?;
+        let ended = self.0.lock().remove(&point).map(|mut child| child.wait());
+        let Some(status) = ended.transpose().map_err(unstarted)? else { return Ok(None) };
+        match results::parse(&said[0]) {
+            Ok(Some(Line::Run(run))) => Ok(Some(*run)),
+            _ if is_stopped() => Ok(None),
+            _ => Err(failed(format!("ended with {status} and no result: {}", said[1].trim()))),
+        }
+    }
+
+    /// Ends all processes.
+    pub(crate) fn end(&self) {
+        let mut all = core::mem::take(&mut *self.0.lock());
+        for child in all.values_mut() {
+            // An error means that the process has ended.
+            let _ = child.kill().and_then(|()| child.wait());
+        }
+    }
 }
 
 /// Makes a run in a separate process, alone on the host; `None` if the run was interrupted.

@@ -1,12 +1,14 @@
 //! `contend simulate`: simulates schemes on different numbers of cores of a machine, several points side by side.
 
-use lab::{Catalogue, Machine, Record, Refusal, Scaling};
+use lab::{Catalogue, Refusal, Scaling};
+use results::Run;
 use sync::atomic::{AtomicUsize, Ordering};
 use sync::{Latched, clock, workers};
 
 use crate::args::{Format, Simulate};
 use crate::out::{Folder, Out, complain};
-use crate::{CHECK_FAILED, INTERRUPTED, REFUSED, exit_code, live};
+use crate::process::Points;
+use crate::{CHECK_FAILED, REFUSED, exit_code, live};
 
 /// The maximum number of points side by side.
 const JOBS_MAX: usize = 1_024;
@@ -20,17 +22,16 @@ pub(crate) fn simulate(catalogue: Catalogue, args: &Simulate, out: &mut Out) -> 
         out.print(&study.header());
     }
     let board = Board {
+        study: &study,
+        out,
         format: args.format,
         folder,
-        host: Machine::of_this_process(),
-        records: (0..study.points()).map(|_| None).collect(),
+        results: (0..study.points()).map(|_| None).collect(),
         printed: 0,
         refusal: None,
         unwritten: None,
-        out,
-        study: &study,
     };
-    let (board, next) = (Latched::new(board), AtomicUsize::new(0));
+    let (board, next, points) = (Latched::new(board), AtomicUsize::new(0), Points::default());
     let begun_ns = clock::now_ns();
     let work = |_: usize| {
         while !live::is_stopped() {
@@ -39,22 +40,17 @@ pub(crate) fn simulate(catalogue: Catalogue, args: &Simulate, out: &mut Out) -> 
             if point >= study.points() {
                 break;
             }
-            let record = study.measure(point);
-            if board.lock().take(point, record).is_none() {
+            let result = points.simulate(point, &study.command(point));
+            if board.lock().take(point, result).is_none() {
                 break;
             }
         }
     };
-    let line = || study.progress(&board.lock().records, (clock::now_ns() - begun_ns) as f64 / 1e9);
-    // A simulation cannot be ended early: the points that are under way are lost.
-    let interrupt = || {
-        board.lock().end();
-        std::process::exit(i32::from(INTERRUPTED));
-    };
-    live::watched(|| workers::run(jobs, false, work), line, interrupt);
-    let code = board.lock().end();
-    let refusal = board.lock().refusal.take();
-    refusal.map_or(Ok(code), Err)
+    let line = || study.progress(&board.lock().results, (clock::now_ns() - begun_ns) as f64 / 1e9);
+    live::watched(|| workers::run(jobs, false, work), line, || points.end());
+    let mut board = board.lock();
+    let code = board.end();
+    board.refusal.take().map_or(Ok(code), Err)
 }
 
 /// Returns the number of points that are simulated side by side.
@@ -73,8 +69,7 @@ struct Board<'b> {
     out: &'b mut Out,
     format: Format,
     folder: Option<Folder>,
-    host: Machine,
-    records: Vec<Option<Record>>,
+    results: Vec<Option<Run>>,
     /// The number of points whose lines are printed: all before this one.
     printed: usize,
     refusal: Option<Refusal>,
@@ -83,18 +78,17 @@ struct Board<'b> {
 
 impl Board<'_> {
     /// Takes the result of a point; `None` if no further point is to be simulated.
-    fn take(&mut self, point: usize, record: Result<Record, Refusal>) -> Option<()> {
-        match record {
-            Ok(record) => {
+    fn take(&mut self, point: usize, result: Result<Option<Run>, Refusal>) -> Option<()> {
+        match result {
+            Ok(Some(run)) => {
                 if let Some(folder) = &self.folder {
-                    let (workload, scheme) = self.study.names(point);
-                    let line = self.study.line(point, &record, &self.host);
-                    let written = folder.write(&format!("{workload}-{scheme}"), &line);
-                    self.unwritten = written.err().or(self.unwritten.take());
+                    let name = format!("{}-{}", run.choices.workload, run.choices.scheme);
+                    self.unwritten = folder.write(&name, &format!("{run}\n")).err().or(self.unwritten.take());
                 }
-                self.records[point] = Some(record);
+                self.results[point] = Some(run);
                 self.print_first();
             }
+            Ok(None) => return None,
             Err(refusal) => self.refusal = Some(refusal),
         }
         (self.refusal.is_none() && !self.out.is_closed()).then_some(())
@@ -102,25 +96,24 @@ impl Board<'_> {
 
     /// Prints the lines of the points that are done before the first that is not, so that lines are in order.
     fn print_first(&mut self) {
-        while let Some(Some(_)) = self.records.get(self.printed) {
+        while let Some(Some(_)) = self.results.get(self.printed) {
             self.print(self.printed);
             self.printed += 1;
         }
     }
 
     fn print(&mut self, point: usize) {
-        let record = self.records[point].as_ref().filter(|_| self.format == Format::Json);
-        let line = record.map(|record| self.study.line(point, record, &self.host));
-        line.iter().for_each(|line| self.out.print(line));
+        let result = self.results[point].as_ref().filter(|_| self.format == Format::Json);
+        result.iter().for_each(|run| self.out.print(&format!("{run}\n")));
     }
 
     /// Prints all results that were not printed before, and returns the exit code.
     fn end(&mut self) -> u8 {
         match self.format {
-            Format::Text => self.out.print(&self.study.tables(&self.records)),
-            Format::Json => (self.printed..self.records.len()).for_each(|point| self.print(point)),
+            Format::Text => self.out.print(&self.study.tables(&self.results)),
+            Format::Json => (self.printed..self.results.len()).for_each(|point| self.print(point)),
         }
-        let code = exit_code(self.records.iter().flatten().any(Record::is_failed));
+        let code = exit_code(self.results.iter().flatten().any(Run::is_failed));
         let Some(error) = &self.unwritten else { return code };
         complain(&format!("contend: {error}\n"));
         // A failed check is worse than a file that was not written, so its exit code stays.

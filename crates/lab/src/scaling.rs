@@ -1,15 +1,17 @@
-//! Studies of scaling: schemes by the number of cores of a simulated machine. Each point is a run of its own on one
-//! thread of the host, so that as many points as the host has cores are simulated side by side.
+//! Studies of scaling: schemes by the number of cores of a simulated machine. Each point is a process of its own, which
+//! needs one core of the host, so that as many points as the host has cores are simulated side by side. The places of
+//! shared words in cache lines depend on what a process allocated before: in a process of its own, a point is the same
+//! whatever is simulated beside it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use engine::driver::Limit;
-use runs::{CheckVerdict, Monitor, Phase};
+use results::{CheckVerdict, Run};
+use runs::Phase;
 
-use crate::measure::abort_rate;
-use crate::simulation::{ERROR_MAX, simulated_ns};
+use crate::simulation::{ERROR_MAX, PARTS, limit};
+use crate::sweep::command;
 use crate::text::{Lines, Table, changed, count, duration_s, percent, plural};
-use crate::{Catalogue, Machine, Plan, Record, Refusal, Request, SimulationPlan, json, machine};
+use crate::{Catalogue, Plan, Refusal, Request, SimulationPlan, Starvation, machine};
 
 /// The question of a study of scaling.
 #[derive(Clone, Debug)]
@@ -23,6 +25,7 @@ pub struct ScalingQuestion {
 /// A study of scaling that was found possible.
 #[derive(Debug)]
 pub struct Scaling {
+    request: Request,
     /// A plan for each number of cores. All have the same schemes.
     plans: Vec<Plan>,
     /// The points: positions in `plans`, and of a scheme in the plan.
@@ -46,7 +49,7 @@ impl Scaling {
             Plan::for_any_scheme(catalogue, &Request { workers: Some(workers), ..request.clone() })
         };
         let plans = cores.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
-        let mut study = Self { plans, points: Vec::new(), left_out: Vec::new() };
+        let mut study = Self { request: request.clone(), plans, points: Vec::new(), left_out: Vec::new() };
         for (at, plan) in study.plans.iter().enumerate() {
             for (position, subject) in plan.subjects.iter().enumerate() {
                 match plan.suits(subject) {
@@ -88,23 +91,16 @@ impl Scaling {
         machine::available_bytes().map_or(usize::MAX, |free| (free / needed.max(1)).max(1) as usize)
     }
 
-    /// Simulates a point, on the calling thread.
-    ///
-    /// # Errors
-    /// A point that the simulator refuses.
-    pub fn measure(&self, point: usize) -> Result<Record, Refusal> {
-        let (at, position) = self.points[point];
-        self.plans[at].measure(position, &Monitor::new(1))
-    }
-
-    /// Returns the result of a point as a line.
-    pub fn line(&self, point: usize, record: &Record, host: &Machine) -> String {
-        format!("{}\n", json::run(self.plan(point), record, host))
+    /// Returns the arguments with which `contend` simulates a point, and prints its result as a line of JSON.
+    pub fn command(&self, point: usize) -> Vec<String> {
+        let workers = Some(self.plan(point).job.workers as u64);
+        let schemes = Some(self.names(point).1.to_owned());
+        command(&Request { workers, schemes, ..self.request.clone() })
     }
 
     /// Returns the progress in a line: the points that are done, the slowdown, and the time that is left.
-    pub fn progress(&self, records: &[Option<Record>], elapsed_s: f64) -> String {
-        let done: Vec<(usize, &Record)> = done(records).collect();
+    pub fn progress(&self, results: &[Option<Run>], elapsed_s: f64) -> String {
+        let done: Vec<(usize, &Run)> = done(results).collect();
         let head = format!("[{}/{}] {}", done.len(), self.points(), self.plans[0].workload.name);
         let Some(slowdown) = slowdown(&done) else { return format!("{head}: simulating") };
         let weight = |point: usize| self.plan(point).simulated_txns() as f64;
@@ -137,39 +133,42 @@ impl Scaling {
     }
 
     /// Returns the tables of the study, with notes for their readers.
-    pub fn tables(&self, records: &[Option<Record>]) -> String {
-        let mut lines = Lines(format!("\n{}", self.throughput(records).render()));
+    pub fn tables(&self, results: &[Option<Run>]) -> String {
+        let mut lines = Lines(format!("\n{}", self.throughput(results).render()));
         lines.add(format!(
             "\nshares of the workers' time, by the part of the machine\n{}",
-            self.parts(records)
+            self.parts(results)
         ));
-        lines.add(format!("shares of the sampled transactions' time, by phase\n{}", self.phases(records)));
-        self.notes(records, &mut lines);
+        lines.add(format!("shares of the sampled transactions' time, by phase\n{}", self.phases(results)));
+        lines.add(format!(
+            "hottest cache lines, with their share of the time of accesses\n{}",
+            self.hot_lines(results)
+        ));
+        self.notes(results, &mut lines);
         lines.0
     }
 
     /// Returns the schemes, each with its points by number of cores.
     fn rows<'r>(
         &self,
-        records: &'r [Option<Record>],
-    ) -> impl Iterator<Item = (&'static str, Vec<(&Plan, Option<&'r Record>)>)> {
+        results: &'r [Option<Run>],
+    ) -> impl Iterator<Item = (&'static str, Vec<Option<&'r Run>>)> {
         let subjects = self.plans[0].subjects.iter().enumerate();
         subjects.map(move |(position, subject)| {
-            let record = |at| {
+            let run = |at| {
                 let point = self.points.iter().position(|point| *point == (at, position));
-                point.and_then(|point| records[point].as_ref())
+                point.and_then(|point| results[point].as_ref())
             };
-            let of_scheme = self.plans.iter().enumerate().map(|(at, plan)| (plan, record(at)));
-            (subject.scheme.name, of_scheme.collect())
+            (subject.scheme.name, (0..self.plans.len()).map(run).collect())
         })
     }
 
-    fn throughput(&self, records: &[Option<Record>]) -> Table {
+    fn throughput(&self, results: &[Option<Run>]) -> Table {
         let mut table = Table::default();
         let cores = self.plans.iter().map(|plan| plural(plan.job.workers, "core"));
         table.row(["txn/s".to_owned()].into_iter().chain(cores));
-        for (scheme, of_scheme) in self.rows(records) {
-            let cells = of_scheme.into_iter().map(|(_, record)| record.map_or_else(|| "-".to_owned(), rate));
+        for (scheme, of_scheme) in self.rows(results) {
+            let cells = of_scheme.into_iter().map(|run| run.map_or_else(|| "-".to_owned(), rate));
             table.row([scheme.to_owned()].into_iter().chain(cells));
         }
         table
@@ -178,73 +177,84 @@ impl Scaling {
     /// Returns a table with a row for each result: its shares, and some figures before them.
     fn shares<const N: usize>(
         &self,
-        records: &[Option<Record>],
+        results: &[Option<Run>],
         (heads, names): (&[&str], [&str; N]),
-        figures: impl Fn(&Plan, &Record) -> (Vec<String>, [f64; N]),
+        figures: impl Fn(&Run) -> (Vec<String>, Option<&BTreeMap<String, f64>>),
     ) -> String {
         let mut table = Table::default();
         table.row(["scheme", "cores"].iter().chain(heads).chain(&names).copied());
-        for (scheme, of_scheme) in self.rows(records) {
-            for (plan, record) in of_scheme {
-                let Some(record) = record.filter(|record| record.is_result()) else { continue };
-                let (figures, shares) = figures(plan, record);
-                let head = [scheme.to_owned(), plan.job.workers.to_string()];
-                table.row(head.into_iter().chain(figures).chain(shares.map(percent)));
+        for run in self.rows(results).flat_map(|(_, of_scheme)| of_scheme).flatten() {
+            if run.throughput_txn_s.is_none() {
+                continue;
             }
+            let (figures, shares) = figures(run);
+            let share = |name| shares.and_then(|shares| shares.get(name)).copied();
+            let shares = names.map(|name| share(name).map_or_else(|| "-".to_owned(), percent));
+            let head = [run.choices.scheme.clone(), run.choices.workers.to_string()];
+            table.row(head.into_iter().chain(figures).chain(shares));
         }
         table.render()
     }
 
-    fn parts(&self, records: &[Option<Record>]) -> String {
-        let names = ["instructions", "private", "l3", "memory", "coherence", "numa", "contention"];
-        self.shares(records, (&["aborts"], names), |plan, record| {
-            let costs = record.simulated.as_ref().expect("a point is simulated");
-            let totals = record.totals();
-            let aborts = percent(abort_rate(totals.commits, &totals.aborts));
-            (vec![aborts], costs.shares(plan, record).map(|(_, share)| share))
+    fn parts(&self, results: &[Option<Run>]) -> String {
+        self.shares(results, (&["aborts"], PARTS), |run| {
+            let aborts = run.abort_rate.map_or_else(|| "-".to_owned(), percent);
+            (vec![aborts], run.simulation.as_ref().map(|simulation| &simulation.spent))
         })
     }
 
-    fn phases(&self, records: &[Option<Record>]) -> String {
-        self.shares(records, (&[], Phase::NAMES), |_, record| {
-            let ticks = record.measured.phase_ticks;
-            let sum = ticks.iter().sum::<u64>().max(1) as f64;
-            (Vec::new(), ticks.map(|ticks| ticks as f64 / sum))
-        })
+    fn phases(&self, results: &[Option<Run>]) -> String {
+        self.shares(results, (&[], Phase::NAMES), |run| (Vec::new(), run.breakdown.as_ref()))
     }
 
-    fn notes(&self, records: &[Option<Record>], lines: &mut Lines) {
-        let done: Vec<(usize, &Record)> = done(records).collect();
+    /// Returns the lines for which threads waited longest.
+    fn hot_lines(&self, results: &[Option<Run>]) -> String {
+        let mut table = Table::default();
+        table.row(["scheme", "cores", "line", "share", "next", "share"]);
+        for run in self.rows(results).flat_map(|(_, of_scheme)| of_scheme).flatten() {
+            let hottest = run.simulation.as_ref().map_or(&[][..], |simulation| &simulation.hot_lines);
+            let mut cells = vec![run.choices.scheme.clone(), run.choices.workers.to_string()];
+            for at in 0..2 {
+                let line = hottest.get(at);
+                cells.push(line.map_or_else(|| "-".to_owned(), |line| line.name.clone()));
+                cells.push(line.map_or_else(|| "-".to_owned(), |line| percent(line.share)));
+            }
+            table.row(cells);
+        }
+        table.render()
+    }
+
+    fn notes(&self, results: &[Option<Run>], lines: &mut Lines) {
+        let done: Vec<(usize, &Run)> = done(results).collect();
         if done.len() < self.points() {
             lines.add(format!("INTERRUPTED: {} of {} points were simulated.", done.len(), self.points()));
         }
         for (scheme, cores, why) in &self.left_out {
             lines.add(format!("left out: {scheme} with {}: {why}", plural(*cores, "core")));
         }
-        for (point, record) in &done {
-            let plan = self.plan(*point);
-            let label = format!("{} with {}", self.names(*point).1, plural(plan.job.workers, "core"));
-            if let CheckVerdict::Failed(violations) = &record.measured.verdict {
-                violations.iter().for_each(|found| lines.add(format!("CHECK FAILED: {label}: {found}")));
-            }
-            if record.measured.series.is_warm == Some(false) {
+        for (_, run) in &done {
+            let label =
+                format!("{} with {}", run.choices.scheme, plural(run.choices.workers as usize, "core"));
+            run.check.details.iter().for_each(|found| lines.add(format!("CHECK FAILED: {label}: {found}")));
+            if run.is_warmup_steady == Some(false) {
                 lines.add(format!("NOT WARM: {label} had fewer commits than the warm-up asks for."));
             }
         }
-        let passed = done.iter().filter(|(_, record)| record.measured.verdict == CheckVerdict::Passed);
-        match passed.count() {
-            _ if !self.plans[0].check => {
-                lines.add("check: skipped, so that these figures are not known to be of correct runs");
-            }
-            passed => lines.add(format!("check: passed by {passed} of {}", plural(done.len(), "point"))),
+        let passed = done.iter().filter(|(_, run)| run.check.verdict == CheckVerdict::Passed).count();
+        if self.plans[0].check {
+            lines.add(format!("check: passed by {passed} of {}", plural(done.len(), "point")));
+        } else {
+            lines.add("check: skipped, so that these figures are not known to be of correct runs");
         }
-        let is_wide = |(_, record): &(usize, &Record)| record.is_result() && !is_narrow(record);
-        if done.iter().any(is_wide) {
+        if done.iter().any(|(_, run)| run.throughput_txn_s.is_some() && !is_narrow(run)) {
             lines.add(format!(
                 "! the 95% interval of the throughput reaches further than {} to either side, or is unknown: ask for \
                  more commits with `--txns`",
                 percent(ERROR_MAX)
             ));
+        }
+        for line in Starvation::of(done.iter().map(|(_, run)| *run)).type_lines() {
+            lines.add(line);
         }
         if let Some(slowdown) = slowdown(&done) {
             lines.add(format!(
@@ -278,44 +288,29 @@ fn judge(cores: &[u64], simulation: &SimulationPlan) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn done(records: &[Option<Record>]) -> impl Iterator<Item = (usize, &Record)> {
-    records.iter().enumerate().filter_map(|(point, record)| Some((point, record.as_ref()?)))
+fn done(results: &[Option<Run>]) -> impl Iterator<Item = (usize, &Run)> {
+    results.iter().enumerate().filter_map(|(point, run)| Some((point, run.as_ref()?)))
 }
 
 /// Returns the seconds of the host for each simulated second of these points; `None` if nothing was simulated.
-fn slowdown(done: &[(usize, &Record)]) -> Option<f64> {
-    let costs = done.iter().filter_map(|(_, record)| record.simulated.as_ref());
-    let host_ns: u64 = costs.map(|costs| costs.host_ns).sum();
-    let simulated_ns: u64 = done.iter().map(|(_, record)| simulated_ns(record)).sum();
-    (simulated_ns > 0).then(|| host_ns as f64 / simulated_ns as f64)
+fn slowdown(done: &[(usize, &Run)]) -> Option<f64> {
+    let host_s: f64 = done.iter().filter_map(|(_, run)| Some(run.simulation.as_ref()?.host_s)).sum();
+    let simulated_s: f64 = done.iter().map(|(_, run)| run.warmed_up_s + run.measured_s).sum();
+    (simulated_s > 0.0).then(|| host_s / simulated_s)
 }
 
-/// Returns the limit of a plan's simulated runs in words.
-pub(crate) fn limit(plan: &Plan) -> String {
-    let Limit::Estimate(estimate) = plan.job.limit else { panic!("simulated runs go by commits") };
-    format!("at least {} commits a worker after {}", estimate.commits, estimate.warmup_commits)
+fn half_width(run: &Run) -> Option<f64> {
+    run.simulation.as_ref()?.half_width
 }
 
-/// Returns the interval of a simulated run's throughput, and the slowdown of the simulation, in words.
-pub(crate) fn interval(record: &Record) -> String {
-    let half_width =
-        record.measured.series.half_width().map(|half_width| format!("+-{}", percent(half_width)));
-    let half_width = half_width.unwrap_or_else(|| "unknown, as the run was too short".to_owned());
-    let slowdown = slowdown(&[(0, record)]).map_or_else(|| "-".to_owned(), count);
-    format!(
-        "95% interval of the throughput: {half_width}; {slowdown} seconds of the host for a simulated second"
-    )
-}
-
-fn is_narrow(record: &Record) -> bool {
-    record.measured.series.half_width().is_some_and(|half_width| half_width <= ERROR_MAX)
+fn is_narrow(run: &Run) -> bool {
+    half_width(run).is_some_and(|half_width| half_width <= ERROR_MAX)
 }
 
 /// Returns the throughput of a point with the half width of its interval. Wide intervals are marked.
-fn rate(record: &Record) -> String {
-    let Some(throughput) = record.throughput() else { return "CHECK FAILED".to_owned() };
-    let half_width = record.measured.series.half_width();
-    let half_width = half_width.map_or_else(|| "?".to_owned(), percent);
-    let mark = if is_narrow(record) { "" } else { "!" };
+fn rate(run: &Run) -> String {
+    let Some(throughput) = run.throughput_txn_s else { return "CHECK FAILED".to_owned() };
+    let half_width = half_width(run).map_or_else(|| "?".to_owned(), percent);
+    let mark = if is_narrow(run) { "" } else { "!" };
     format!("{} +-{half_width}{mark}", count(throughput))
 }

@@ -10,8 +10,10 @@ use engine::setting::{Values, nearest};
 use results::{Axis, Run};
 pub use sim::machine::Placement;
 use sim::machine::{self, Basis, Machine};
-use sim::{Counts, Spent};
+use sim::{Spent, TimedCounts};
+use simulations::HotLine;
 
+use crate::text::{count, percent};
 use crate::{Plan, Record, Refusal, Request};
 
 /// The number of commits of a worker, in the mean, before the counting begins.
@@ -26,6 +28,10 @@ pub(crate) const ERROR_MAX: f64 = 0.03;
 const PATIENCE: u64 = 10;
 /// Nanoseconds of the simulated machine after which a run ends in any case.
 const LONGEST_NS: u64 = 10_000_000_000;
+
+/// The parts that the time of workers is divided into, from the rest to the waits for lines.
+pub(crate) const PARTS: [&str; 7] =
+    ["instructions", "private", "l3", "memory", "coherence", "numa", "contention"];
 
 /// The machine on which the runs of a plan are simulated, and the way in which they use it.
 #[derive(Clone, Debug)]
@@ -47,12 +53,14 @@ pub struct SimulationPlan {
 }
 
 /// The costs of a simulated run: what happened in the machine, and how long the simulation took.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SimulationCosts {
     /// Counts of the simulation.
-    pub counts: Counts,
+    pub counts: TimedCounts,
     /// The time of accesses by the part of the machine.
     pub spent: Spent,
+    /// The cache lines for which threads waited longest because other cores had them, the longest first.
+    pub hottest: Vec<HotLine>,
     /// Nanoseconds of the host that the simulation of the transactions took.
     pub host_ns: u64,
 }
@@ -176,14 +184,9 @@ impl SimulationCosts {
     /// Returns the picoseconds of accesses by the part of the machine.
     pub(crate) fn parts(&self) -> [(&'static str, u64); 6] {
         let Spent { private, l3, memory, coherence, numa, contention } = self.spent;
-        [
-            ("private", private),
-            ("l3", l3),
-            ("memory", memory),
-            ("coherence", coherence),
-            ("numa", numa),
-            ("contention", contention),
-        ]
+        let [_, names @ ..] = PARTS;
+        let mut spent = [private, l3, memory, coherence, numa, contention].into_iter();
+        names.map(|name| (name, spent.next().expect("each part has a time")))
     }
 
     /// Returns the shares of the parts in the time of all workers, from `instructions`, the rest, to `contention`.
@@ -193,11 +196,24 @@ impl SimulationCosts {
         let parts = self.parts();
         let accesses_ps = parts.iter().map(|(_, ps)| *ps as f64).sum::<f64>();
         let all = workers_ps.max(accesses_ps).max(1.0);
-        let mut shares = [("instructions", (all - accesses_ps) / all); 7];
-        for (share, (name, ps)) in shares[1..].iter_mut().zip(parts) {
-            *share = (name, ps as f64 / all);
+        let mut shares = PARTS.map(|name| (name, (all - accesses_ps) / all));
+        for (share, (_, ps)) in shares[1..].iter_mut().zip(parts) {
+            share.1 = ps as f64 / all;
         }
         shares
+    }
+
+    /// Returns the interval of the run's throughput, and the slowdown of the simulation, in words.
+    pub(crate) fn interval(&self, record: &Record) -> String {
+        let half_width = record.measured.series.half_width();
+        let half_width = half_width.map_or_else(
+            || "unknown, as the run was too short".to_owned(),
+            |half_width| format!("+-{}", percent(half_width)),
+        );
+        let slowdown = self.slowdown(record).map_or_else(|| "-".to_owned(), count);
+        format!(
+            "95% interval of the throughput: {half_width}; {slowdown} seconds of the host for a simulated second"
+        )
     }
 
     /// Returns the seconds of the host for each second of the simulated machine; `None` if nothing was simulated.
@@ -235,6 +251,12 @@ fn told(title: &str, digest: &str, constants: &[(&str, u64)], trust: &str) -> St
         "SIMULATED: {title} (digest {digest}). Of its {all} constants, {} (docs/book/machines.md): {trust}.",
         counts.join(", ")
     )
+}
+
+/// Returns the limit of a plan's simulated runs in words.
+pub(crate) fn limit(plan: &Plan) -> String {
+    let Limit::Estimate(estimate) = plan.job.limit else { panic!("simulated runs go by commits") };
+    format!("at least {} commits a worker after {}", estimate.commits, estimate.warmup_commits)
 }
 
 /// Returns the nanoseconds of the simulated machine in which transactions ran, warm-up included.
@@ -316,4 +338,111 @@ fn refuse_devices(request: &Request, values: &Values) -> Result<(), Refusal> {
         return refuse(format!("run.reserve_mb={reserve_mb}"), "has no page faults to avoid");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+    use crate::measure::tests::record;
+    use crate::registry::tests::catalogue;
+    use crate::sweep::{Recipe, Sweep};
+
+    fn request() -> Request {
+        let set = vec!["ycsb.records=1000".to_owned()];
+        let (machine, schemes) = (Some("epyc".to_owned()), Some("silo".to_owned()));
+        Request { set, machine, schemes, ..Request::new("ycsb") }
+    }
+
+    fn plan(request: &Request) -> Plan {
+        Plan::new(catalogue(), request).expect("legal")
+    }
+
+    #[test]
+    fn a_simulated_plan_has_the_cores_of_its_machine_and_goes_by_commits() {
+        let plan = plan(&request());
+        let Limit::Estimate(estimate) = plan.job.limit else { panic!("no time") };
+        assert_eq!((plan.job.workers, plan.reserve_bytes, estimate.commits), (128, 0, TXNS));
+        assert_eq!(plan.simulated_txns(), 128 * (WARMUP_TXNS + TXNS));
+        let choices = json::choices(&plan, 0);
+        let of = |name: &str| choices.get(name).map(|choice| choice.to_string());
+        assert_eq!(
+            (of("machine").as_deref(), of("placement").as_deref()),
+            (Some("epyc"), Some("cores_first"))
+        );
+        assert_eq!(
+            of("machine_digest"),
+            plan.simulation.as_ref().map(|simulation| simulation.digest.clone())
+        );
+    }
+
+    #[test]
+    fn threads_of_a_core_can_be_left_out_and_then_the_machine_is_another() {
+        let (all, one) = (plan(&request()), plan(&Request { smt: Some(1), ..request() }));
+        let of = |plan: &Plan| plan.simulation.clone().expect("simulated");
+        assert_eq!((of(&all).machine.threads(), of(&one).machine.threads()), (256, 128));
+        assert_eq!((of(&all).smt, of(&one).smt), (None, Some(1)));
+        assert_ne!(of(&all).digest, of(&one).digest);
+        let whole = plan(&Request { smt: Some(2), ..request() });
+        assert_eq!(of(&whole).digest, of(&all).digest);
+    }
+
+    #[test]
+    fn trust_is_that_of_the_weakest_constant_that_a_run_uses() {
+        let simulation = plan(&request()).simulation.expect("simulated");
+        let of_log = simulation.machine.constants.iter().filter(|constant| constant.path.starts_with("log."));
+        let counted: usize = simulation.constants().iter().map(|(_, count)| count).sum();
+        assert_eq!(counted + of_log.count(), simulation.machine.constants.len());
+        assert_eq!(simulation.weakest(), Basis::Assumed);
+        let mut firmer = simulation.clone();
+        firmer.machine.constants.retain(|constant| constant.basis == Basis::Measured);
+        assert_eq!(firmer.weakest(), Basis::Measured);
+        assert!(simulation.told().contains("assumed") && !firmer.trust().contains("assumed"));
+    }
+
+    #[test]
+    fn shares_of_the_time_are_one_together_even_if_accesses_overlap() {
+        let plan = plan(&Request { workers: Some(1), ..request() });
+        let counts = TimedCounts::default();
+        for (memory, instructions) in [(250_000_000_000, 0.75), (3_000_000_000_000, 0.0)] {
+            let spent = Spent { memory, ..Spent::default() };
+            let costs = SimulationCosts { counts, spent, host_ns: 5_000_000_000 };
+            let record = Record { simulated: Some(costs), ..record(0, 0, 100) };
+            let shares = costs.shares(&plan, &record);
+            assert!((shares.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
+            assert!((shares[0].1 - instructions).abs() < 1e-9, "{shares:?}");
+            assert_eq!(costs.slowdown(&record), Some(5.0));
+        }
+    }
+
+    #[test]
+    fn machines_are_options_of_recipes_and_their_constants_are_part_of_the_id() {
+        let folder = std::env::temp_dir().join(format!("contend-machine-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("writable");
+        let file = folder.join("mine.toml");
+        let epyc = Machine::of_name("epyc").expect("built in");
+        let sweep = |text: &str| {
+            fs::write(&file, text).expect("writable");
+            let recipe = format!(
+                "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\"]\nrepeat = 1\n[settings]\nworkers = \
+                 4\ntxns = 20\n[vary]\nmachine = [\"epyc\", \"{}\"]\nplacement = [\"scatter\"]\n",
+                file.display()
+            );
+            let recipe = Recipe::parse(catalogue(), &recipe).expect("legal");
+            let mut units = Sweep::new(catalogue(), recipe, "a build").expect("possible").units;
+            units.sort_by(|a, b| a.point.cmp(&b.point));
+            units
+        };
+        let first = sweep(epyc);
+        let changed = sweep(&epyc.replacen("value = 2.25", "value = 2.5", 1));
+        fs::remove_dir_all(folder).expect("its own directory");
+        let line = first.iter().map(|unit| unit.line()).find(|line| line.contains(" epyc ")).expect("a unit");
+        assert!(line.contains("--machine epyc --placement scatter --txns 20") && !line.contains("--seconds"));
+        let of_file = |unit: &&crate::sweep::Unit| unit.point[0].ends_with("mine.toml");
+        let id = |units: &[crate::sweep::Unit], is_of_file: bool| {
+            units.iter().find(|unit| of_file(unit) == is_of_file).expect("a unit").id.clone()
+        };
+        assert_eq!(id(&first, false), id(&changed, false));
+        assert_ne!(id(&first, true), id(&changed, true));
+    }
 }

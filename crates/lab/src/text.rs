@@ -13,7 +13,7 @@ use trials::{CampaignReport, Plant};
 
 use crate::measure::{Totals, abort_rate};
 use crate::steady::Steadiness;
-use crate::{Basis, Catalogue, Machine, Plan, Ratios, Record, Results, Spread, scaling, traffic};
+use crate::{Basis, Catalogue, Machine, Plan, Ratios, Record, Results, Spread, simulation, traffic};
 
 /// Lines of text.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ pub fn header(plan: &Plan) -> String {
 /// Returns the length of a plan's runs in words.
 fn length(plan: &Plan) -> String {
     if plan.simulation.is_some() {
-        return scaling::limit(plan);
+        return simulation::limit(plan);
     }
     let [warmup_s, measured_s, cooldown_s] = plan.times_s();
     let warmup =
@@ -338,7 +338,12 @@ pub fn details(plan: &Plan, record: &Record) -> String {
         let shares: Vec<String> =
             shares.iter().map(|(name, share)| format!("{name} {}", percent(*share))).collect();
         lines.add(format!("machine's time: {}", shares.join(", ")));
-        lines.add(scaling::interval(record));
+        lines.add(costs.interval(record));
+        let hottest = costs.hottest.iter().map(|line| format!("{} {}", line.name, percent(line.share)));
+        let hottest: Vec<String> = hottest.collect();
+        if !hottest.is_empty() {
+            lines.add(format!("hottest lines, of the time of accesses: {}", hottest.join(", ")));
+        }
     }
     lines.add(format!(
         "loaded in {:.1} s, checked in {:.1} s, at most {} resident",

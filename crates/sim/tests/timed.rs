@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use sim::machine::{Machine, Placement};
-use sim::{Counts, Spent, Timed};
+use sim::{Spent, Timed, TimedCounts};
 use sync_sim::atomic::{AtomicU64, Ordering};
 use sync_sim::{Padded, VersionLatch, clock, hint, waiter, words, workers};
 
@@ -22,7 +22,7 @@ fn timed<T: Send>(
     placement: Placement,
     count: usize,
     f: impl Fn(usize) -> T + Sync,
-) -> (Vec<T>, Counts, Spent) {
+) -> (Vec<T>, TimedCounts, Spent) {
     let timed = Rc::new(Timed::new(machine, placement, count, 0));
     timed.start();
     let results = timed.run(|| workers::run(count, false, f));

@@ -11,7 +11,7 @@ use engine_sim::{
 use runs::{CheckVerdict, Measured};
 use sim::Timed;
 use sync::clock;
-use workloads_sim::catalogue::{self, Visit, WORKLOADS};
+use workloads_sim::catalogue::{self, VisitWorkload, WORKLOADS};
 
 use crate::{Simulated, SimulationError, SimulationSpec, convert, hot_lines};
 
@@ -84,7 +84,7 @@ struct Simulate<'s, S> {
     scheme: core::marker::PhantomData<S>,
 }
 
-impl<S: Scheme> Visit for Simulate<'_, S> {
+impl<S: Scheme> VisitWorkload for Simulate<'_, S> {
     type Out = Result<Simulated, SimulationError>;
 
     fn visit<W: Workload>(self) -> Self::Out {

@@ -16,7 +16,7 @@ use engine::driver::Job;
 use engine::setting::Values;
 use runs::{Layout, Measured};
 use sim::machine::{Machine, Placement};
-pub use sim::{Counts, Spent};
+pub use sim::{Spent, TimedCounts};
 
 pub use instance::SimulatedInstance;
 
@@ -48,7 +48,7 @@ pub struct Simulated {
     /// The measurements, in the time of the simulated machine.
     pub measured: Measured,
     /// Counts of the simulation.
-    pub counts: Counts,
+    pub counts: TimedCounts,
     /// Where the time of accesses went.
     pub spent: Spent,
     /// The cache lines for which threads waited longest because other cores had them, the longest first.

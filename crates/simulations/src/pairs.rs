@@ -15,8 +15,8 @@ const SIMULATED_WINDOWS: usize = 5;
 /// windows longer, and hardly any shorter.
 const LOW: f64 = 0.1;
 
-/// The same of a loop of several workers, whose windows count only if the workers ran at the same time. Here a few windows
-/// are too short: a worker that was interrupted leaves the lines to the others.
+/// The same of a loop of several workers, whose windows count only if the workers ran at the same time. Here a few
+/// windows are too short: a worker that was interrupted leaves the lines to the others.
 const MIDDLE: f64 = 0.5;
 
 /// A loop with its native and its simulated time.
@@ -71,8 +71,8 @@ pub fn natives(scale: &ProbeScale, cores: usize, rounds: usize) -> Vec<Option<f6
     LOOPS.iter().zip(windows).map(figure).collect()
 }
 
-/// Returns the nanoseconds of a step of a loop on a simulated machine; `None` if the machine has too few cores, or there
-/// is no loop of this name.
+/// Returns the nanoseconds of a step of a loop on a simulated machine; `None` if the machine has too few cores, or
+/// there is no loop of this name.
 ///
 /// The simulator has a mean number of instructions between two accesses, which is that of the engine. A loop has fewer.
 /// So the time of an instruction is changed for the loop, such that the mean number takes the loop's own time.

@@ -252,6 +252,7 @@ fn update(scale: &ProbeScale, _: usize) -> Vec<f64> {
 #[inline(always)]
 fn await_value(word: &AtomicU64, value: u64) {
     const LOOKS: usize = 5_000;
+    // Acquire: pairs with the Release of the other worker in `message`.
     while !(0..LOOKS).any(|_| word.load(Ordering::Acquire) == value) {
         workers::yield_now();
     }

@@ -14,7 +14,7 @@ const COMMAND: &str = "contend probe --write";
 /// Instructions of a cycle, if nothing misses: an assumption.
 const INSTRUCTIONS_PER_CYCLE: f64 = 2.5;
 
-/// What the loops measured, in nanoseconds of a step by the loop's name.
+/// Nanoseconds of a step that the loops measured, by the loop's name.
 struct Measured(Vec<(&'static str, Option<f64>)>);
 
 impl Measured {

@@ -505,6 +505,30 @@ mod tests {
         Question { margin: 1.05, across, allow: Vec::new() }
     }
 
+    #[test]
+    fn simulated_machines_are_compared_if_they_are_named_and_their_hosts_do_not_matter() {
+        let on = |name: &str, cores: u64, factor: f64| {
+            changed(series("silo", 0.5, factor), |_, run| {
+                run["simulated"] = true.into();
+                run["simulated_on"] = name.into();
+                run["machine_digest"] = format!("digest of {name}").into();
+                run["placement"] = "scatter".into();
+                run["machine"]["cores"] = cores.into();
+                run["simulation"] = json!({ "title": format!("The machine {name}"), "trust": "some" });
+            })
+        };
+        let (a, b) = (on("epyc", 2, 1.0), on("power9", 64, 2.0));
+        let says = compare(&a, &b, &question(&[])).expect_err("two machines").0;
+        assert!(says.contains("--across machine,machine_digest"), "{says}");
+        let compared = compare(&a, &b, &question(&["machine"])).expect("comparable");
+        assert_eq!((compared.cells.len(), compared.machines.len()), (1, 0));
+        let text = compared.text(false);
+        assert!(text.contains("SIMULATED: The machine epyc") && text.contains("machine power9"), "{text}");
+        let native = series("silo", 0.5, 1.0);
+        let says = compare(&native, &b, &question(&["machine"])).expect_err("placement").0;
+        assert!(says.contains("--across placement"), "{says}");
+    }
+
     fn compared(first: &[Value], second: &[Value]) -> Compared {
         compare(first, second, &question(&[])).expect("comparable")
     }

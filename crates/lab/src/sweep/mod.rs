@@ -39,4 +39,5 @@ pub(crate) use summary::{CONFIDENCE, MARGIN, compared, judged, point_of, speeds,
 pub use summary::{PointSummary, Summary, left_out, point};
 pub(crate) use told::{heads, row};
 pub use told::{plan, results};
+pub(crate) use units::command;
 pub use units::{LeftOut, Sweep, Unit, blocks, digest};

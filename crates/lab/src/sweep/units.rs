@@ -248,67 +248,70 @@ impl Unit {
 
     /// Returns the arguments with which `contend` makes this single run, and prints one line of JSON.
     pub fn command(&self) -> Vec<String> {
-        let Request {
-            workload,
-            schemes,
-            machine,
-            placement,
-            smt,
-            txns,
-            lookahead_ns,
-            workers,
-            clients,
-            seconds,
-            warmup,
-            until_steady,
-            cooldown,
-            repeat,
-            seed,
-            set,
-            retry,
-            mode,
-            rtt_us,
-            batch,
-            arrivals,
-            rate,
-            pin,
-            // The place of the log is chosen by the host.
-            log: _,
-            check,
-        } = &self.request;
-        let flag = |name: &str, value: String| [format!("--{name}"), value];
-        let mut words = vec!["run".to_owned(), workload.clone()];
-        words.extend(schemes.iter().flat_map(|schemes| flag("scheme", schemes.clone())));
-        words.extend(workers.iter().flat_map(|workers| flag("workers", workers.to_string())));
-        words.extend(clients.iter().flat_map(|clients| flag("clients", clients.to_string())));
-        if let Some(machine) = machine {
-            // A simulated run goes by commits, and refuses times.
-            words.extend(flag("machine", machine.clone()));
-            words.extend(
-                placement.iter().flat_map(|placement| flag("placement", placement.name().to_owned())),
-            );
-            words.extend(smt.iter().flat_map(|smt| flag("smt", smt.to_string())));
-            words.extend(txns.iter().flat_map(|txns| flag("txns", txns.to_string())));
-            words.extend(lookahead_ns.iter().flat_map(|ns| flag("lookahead-ns", ns.to_string())));
-        } else {
-            words.extend(flag("seconds", seconds.to_string()));
-            words.extend(flag("warmup", if *until_steady { "auto".to_owned() } else { warmup.to_string() }));
-            words.extend(flag("cooldown", cooldown.to_string()));
-        }
-        words.extend(flag("repeat", repeat.to_string()));
-        words.extend(flag("seed", seed.to_string()));
-        words.extend(flag("retry", retry.name().to_owned()));
-        words.extend(flag("mode", mode.name().to_owned()));
-        words.extend(rtt_us.iter().flat_map(|rtt_us| flag("rtt-us", rtt_us.to_string())));
-        words.extend(flag("batch", batch.to_string()));
-        words.extend(flag("arrivals", arrivals.name().to_owned()));
-        words.extend(rate.iter().flat_map(|rate| flag("rate", rate.to_string())));
-        words.extend(set.iter().flat_map(|pair| flag("set", pair.clone())));
-        words.extend(flag("format", "json".to_owned()));
-        words.extend(pin.then(|| "--pin".to_owned()));
-        words.extend((!check).then(|| "--no-check".to_owned()));
-        words
+        command(&self.request)
     }
+}
+
+/// Returns the arguments with which `contend` makes the runs of a request, and prints a line of JSON for each.
+pub(crate) fn command(request: &Request) -> Vec<String> {
+    let Request {
+        workload,
+        schemes,
+        machine,
+        placement,
+        smt,
+        txns,
+        lookahead_ns,
+        workers,
+        clients,
+        seconds,
+        warmup,
+        until_steady,
+        cooldown,
+        repeat,
+        seed,
+        set,
+        retry,
+        mode,
+        rtt_us,
+        batch,
+        arrivals,
+        rate,
+        pin,
+        // The place of the log is chosen by the host.
+        log: _,
+        check,
+    } = request;
+    let flag = |name: &str, value: String| [format!("--{name}"), value];
+    let mut words = vec!["run".to_owned(), workload.clone()];
+    words.extend(schemes.iter().flat_map(|schemes| flag("scheme", schemes.clone())));
+    words.extend(workers.iter().flat_map(|workers| flag("workers", workers.to_string())));
+    words.extend(clients.iter().flat_map(|clients| flag("clients", clients.to_string())));
+    if let Some(machine) = machine {
+        // A simulated run goes by commits, and refuses times.
+        words.extend(flag("machine", machine.clone()));
+        words.extend(placement.iter().flat_map(|placement| flag("placement", placement.name().to_owned())));
+        words.extend(smt.iter().flat_map(|smt| flag("smt", smt.to_string())));
+        words.extend(txns.iter().flat_map(|txns| flag("txns", txns.to_string())));
+        words.extend(lookahead_ns.iter().flat_map(|ns| flag("lookahead-ns", ns.to_string())));
+    } else {
+        words.extend(flag("seconds", seconds.to_string()));
+        words.extend(flag("warmup", if *until_steady { "auto".to_owned() } else { warmup.to_string() }));
+        words.extend(flag("cooldown", cooldown.to_string()));
+    }
+    words.extend(flag("repeat", repeat.to_string()));
+    words.extend(flag("seed", seed.to_string()));
+    words.extend(flag("retry", retry.name().to_owned()));
+    words.extend(flag("mode", mode.name().to_owned()));
+    words.extend(rtt_us.iter().flat_map(|rtt_us| flag("rtt-us", rtt_us.to_string())));
+    words.extend(flag("batch", batch.to_string()));
+    words.extend(flag("arrivals", arrivals.name().to_owned()));
+    words.extend(rate.iter().flat_map(|rate| flag("rate", rate.to_string())));
+    words.extend(set.iter().flat_map(|pair| flag("set", pair.clone())));
+    words.extend(flag("format", "json".to_owned()));
+    words.extend(pin.then(|| "--pin".to_owned()));
+    words.extend((!check).then(|| "--no-check".to_owned()));
+    words
 }
 
 /// Divides runs into blocks. A block has the runs of all schemes at a point in a repetition. These are to be made one

@@ -64,12 +64,12 @@ struct State {
     /// The workers that are parked at a line.
     parked: BTreeMap<LineId, Vec<usize>>,
     lookahead_ps: u64,
-    counts: Counts,
+    counts: TimedCounts,
 }
 
 /// Counts of a simulation.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
+pub struct TimedCounts {
     /// Accesses to shared words, or copies.
     pub accesses: u64,
     /// The times that another worker went on.
@@ -78,8 +78,6 @@ pub struct Counts {
     pub parks: u64,
     /// The times that a parked worker went on because its time was over.
     pub timeouts: u64,
-    /// Lines that were used.
-    pub instructions: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +126,7 @@ impl Timed {
             turns: BinaryHeap::new(),
             parked: BTreeMap::new(),
             lookahead_ps,
-            counts: Counts::default(),
+            counts: TimedCounts::default(),
         };
         Self { state: RefCell::new(state), is_on: Cell::new(false) }
     }
@@ -152,7 +150,7 @@ impl Timed {
     }
 
     /// The counts so far.
-    pub fn counts(&self) -> (Counts, Spent) {
+    pub fn counts(&self) -> (TimedCounts, Spent) {
         let state = self.state.borrow();
         (state.counts, state.caches.spent)
     }

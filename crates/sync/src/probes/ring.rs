@@ -73,9 +73,9 @@ impl Ring {
         (0..steps).fold(at, |at, _| words[at].load(Ordering::Relaxed) as usize)
     }
 
-    /// As [`chase`](Self::chase), with an atomic update of each line. The update changes a bit, because a compiler makes
-    /// a load of an update that changes nothing; and a word that no chase looks at, because to take the bit off takes
-    /// time.
+    /// As [`chase`](Self::chase), with an atomic update of each line. The update changes a bit, because a compiler
+    /// makes a load of an update that changes nothing; and a word that no chase looks at, because to take the bit off
+    /// takes time.
     #[inline]
     pub(super) fn chase_by_updates(&self, at: usize, steps: usize) -> usize {
         let words = self.words();

@@ -101,20 +101,20 @@ pub const LOOPS: &[ProbeLoop] = &[
     probe("storm_2", 2, Hidden, storm, "an atomic update of a line that two cores update all the time"),
     probe("storm_4", 4, Hidden, storm, "the same by four cores"),
     probe("storm_8", 8, Hidden, storm, "the same by eight cores"),
-    probe("possession", 2, Hidden, possession, "the time for which a core keeps a line that two cores update all the time"),
+    probe("possession", 2, Hidden, possession, "the time that a core keeps a line which two cores update all the time"),
     probe("spaced_2", 2, DependentLoad, spaced, "an atomic update of a line that two cores update, 64 loads apart"),
     probe("spaced_4", 4, DependentLoad, spaced, "the same by four cores"),
     probe("spaced_8", 8, DependentLoad, spaced, "the same by eight cores"),
     probe("fence", 1, Hidden, full_fence, "a full fence"),
     probe("store_fence", 1, Instructions(1), store_fence, "a store to an own line and a full fence"),
-    probe("store_load", 1, Instructions(1), store_load, "a store to an own line and a load from another"),
+    probe("store_load", 1, Instructions(3), store_load, "a store to an own line and a load from another"),
     probe("pause", 1, Hidden, pause, "a pause"),
     probe("clock", 1, Hidden, ticks, "a reading of the processor's clock"),
     probe("scan", 1, Instructions(3), scan, "an independent load from memory, line after line"),
     probe("stream", 1, Instructions(16), stream, "a line of memory in copies of 4 KiB, one after the other"),
     probe("stream_2", 2, Instructions(16), stream, "the same by two cores, in sum"),
     probe("record", 1, Instructions(16), record, "a dependent copy of four lines of memory"),
-    probe("prefetch", 1, Instructions(6), prefetched, "a line of memory that was asked for with 15 others ahead of its use"),
+    probe("prefetch", 1, Instructions(6), prefetched, "a line of memory that was asked for ahead, with 15 others"),
     probe("store", 1, Instructions(3), stores, "a store to memory, line after line"),
 ];
 
@@ -161,8 +161,8 @@ fn l2(scale: &ProbeScale, _: usize) -> Vec<f64> {
     chase(scale, scale.l2_bytes / 2, 4096)
 }
 
-/// Twice as much as the second-level cache has: a cache that forgets what was used least recently has nothing of a cycle
-/// that is larger. Not more, because on a machine that is shared the last-level cache is as good as small.
+/// Twice as much as the second-level cache has: a cache that forgets what was used least recently has nothing of a
+/// cycle that is larger. Not more, because on a machine that is shared the last-level cache is as good as small.
 fn l3(scale: &ProbeScale, _: usize) -> Vec<f64> {
     chase(scale, 2 * scale.l2_bytes, 1024)
 }
@@ -252,6 +252,7 @@ fn update(scale: &ProbeScale, _: usize) -> Vec<f64> {
 #[inline(always)]
 fn await_value(word: &AtomicU64, value: u64) {
     const LOOKS: usize = 5_000;
+    // Acquire: pairs with the Release of the other worker in `message`.
     while !(0..LOOKS).any(|_| word.load(Ordering::Acquire) == value) {
         workers::yield_now();
     }

@@ -10,8 +10,8 @@ use crate::Machine;
 const WINDOWS: usize = 400;
 /// The most caches of a core.
 const CACHES_MAX: usize = 8;
-/// Bytes beyond all caches, at least and at most: a large last-level cache is shared, so that a program does not have all
-/// of it, and memory takes time to be filled.
+/// Bytes beyond all caches, at least and at most: a large last-level cache is shared, so that a program does not have
+/// all of it, and memory takes time to be filled.
 const MEMORY_BYTES: (u64, u64) = (64 << 20, 512 << 20);
 
 /// Sizes that a system may not tell, those of most processors.

@@ -12,9 +12,9 @@ use crate::Refusal;
 const COMMAND: &str = "contend probe --write";
 
 /// Instructions of a cycle, if nothing misses: an assumption.
-const INSTRUCTIONS_PER_CYCLE: f64 = 1.5;
+const INSTRUCTIONS_PER_CYCLE: f64 = 2.5;
 
-/// What the loops measured, in nanoseconds of a step by the loop's name.
+/// Nanoseconds of a step that the loops measured, by the loop's name.
 struct Measured(Vec<(&'static str, Option<f64>)>);
 
 impl Measured {
@@ -46,7 +46,7 @@ impl Origins {
     fn time(&mut self, path: &str, measured: &Measured, name: &str, otherwise_ns: f64) -> u64 {
         let ns = measured.ns(name);
         if ns.is_some() {
-            self.add(path, Basis::Measured, format!("{COMMAND}: loop `{name}`, 10th percentile"));
+            self.add(path, Basis::Measured, format!("{COMMAND}: loop `{name}`"));
         } else {
             self.add(path, Basis::Assumed, format!("loop `{name}` could not run here"));
         }
@@ -156,7 +156,7 @@ fn core(origins: &mut Origins, measured: &Measured, threads: usize) -> Core {
     origins.assumed(
         "core.instruction_ns",
         (),
-        "1.5 instructions a cycle; see docs/book/machines.md for a measurement",
+        "2.5 instructions a cycle; see docs/book/machines.md for a measurement",
     );
     // A thread more is worth a quarter of the first.
     let smt_speedup = (0..threads).map(|more| 1.0 + 0.25 * more as f64).collect();
@@ -165,11 +165,28 @@ fn core(origins: &mut Origins, measured: &Measured, threads: usize) -> Core {
         ghz,
         instruction_ps,
         smt_speedup,
-        misses_max: origins.assumed("core.misses_max", 16, "as many as the loop `prefetch` asks for"),
+        misses_max: misses_max(origins, measured),
         pause_ps: origins.time("core.pause_ns", measured, "pause", 25.0),
         fence_ps: origins.time("core.fence_ns", measured, "fence", 8.0),
         update_ps: origins.time("core.update_ns", measured, "update", 8.0),
         clock_ps: origins.time("core.clock_ns", measured, "clock", 10.0),
+    }
+}
+
+/// The misses that overlap: the time of one alone, divided by the time of each of many.
+fn misses_max(origins: &mut Origins, measured: &Measured) -> u32 {
+    let overlapping =
+        || Some((measured.ns("memory")? / measured.ns("prefetch")?).round().clamp(1.0, 64.0) as u32);
+    match overlapping() {
+        Some(misses) => {
+            origins.add(
+                "core.misses_max",
+                Basis::Measured,
+                format!("{COMMAND}: loop `memory` divided by `prefetch`"),
+            );
+            misses
+        }
+        None => origins.assumed("core.misses_max", 16, "not measured"),
     }
 }
 
@@ -181,7 +198,7 @@ fn memory(origins: &mut Origins, measured: &Measured, line_bytes: u64) -> Memory
     origins.add(
         "memory.bytes_per_ns",
         Basis::Measured,
-        format!("{COMMAND}: loop `stream_2`, or `stream` on one core, 10th percentile: what two cores reach"),
+        format!("{COMMAND}: loop `stream_2`, or `stream` on one core: what two cores reach"),
     );
     Memory { latency_ps, bytes_per_ns }
 }
@@ -203,15 +220,17 @@ fn coherence(origins: &mut Origins, measured: &Measured, l3_ps: u64) -> Coherenc
     }
 }
 
-/// Returns the bytes of the last-level cache that this process has: the largest set within which a load takes rather the
-/// time of the cache than that of memory. Returns `None` if that is all of it, or nothing was measured.
+/// Returns the bytes of the last-level cache that this process has: the largest set within which a load takes rather
+/// the time of the cache than that of memory. Returns `None` if that is all of it, or nothing was measured.
 fn l3_bytes(scale: &ProbeScale, measured: &Measured) -> Option<u64> {
     let between_ns = (measured.ns("l3")? * measured.ns("memory")?).sqrt();
     let sizes =
         (1..).flat_map(|step| [2 << step, 3 << step]).map(|halves: usize| halves * scale.l2_bytes / 2);
     let is_cache = |bytes: &usize| low(load_ns(scale, *bytes)).is_some_and(|ns| ns < between_ns);
-    let last = sizes.take_while(|bytes| *bytes <= scale.l3_bytes * 3 / 4).take_while(is_cache).last()?;
-    (last < scale.l3_bytes / 2).then_some(last as u64)
+    let last = sizes.take_while(|bytes| *bytes <= scale.l3_bytes * 3 / 4).take_while(is_cache).last();
+    // The loop `l3` has found the cache within this.
+    let bytes = last.unwrap_or(2 * scale.l2_bytes).min(scale.l3_bytes);
+    (bytes < scale.l3_bytes / 2).then_some(bytes as u64)
 }
 
 #[cfg(test)]

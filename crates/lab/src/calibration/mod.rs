@@ -1,5 +1,5 @@
-//! Calibration of simulated machines: small loops that run natively and simulated, and machine files from what the native
-//! ones measured.
+//! Calibration of simulated machines: small loops that run natively and simulated, and machine files from what the
+//! native ones measured.
 
 mod host;
 mod measured;
@@ -70,7 +70,7 @@ pub fn text(machine: &Machine, pairs: &[ProbePair]) -> String {
         "{agree} of {} pairs agree within 10%; `-` is a loop that needs more cores",
         ratios.len()
     ));
-    lines.add("native figures are 10th percentiles of short windows; a step of each loop:");
+    lines.add("native figures are 10th percentiles of short windows, of several cores medians; a step of each loop:");
     for pair in pairs.iter().filter(|pair| pair.native_ns.is_some() || pair.simulated_ns.is_some()) {
         lines.add(format!("- {}: {}", pair.name, pair.says));
     }

@@ -73,8 +73,9 @@ impl Ring {
         (0..steps).fold(at, |at, _| words[at].load(Ordering::Relaxed) as usize)
     }
 
-    /// As [`chase`](Self::chase), with an atomic update of each line. The update changes a bit, because a compiler makes a
-    /// load of an update that changes nothing; and a word that no chase looks at, because to take the bit off takes time.
+    /// As [`chase`](Self::chase), with an atomic update of each line. The update changes a bit, because a compiler
+    /// makes a load of an update that changes nothing; and a word that no chase looks at, because to take the bit off
+    /// takes time.
     #[inline]
     pub(super) fn chase_by_updates(&self, at: usize, steps: usize) -> usize {
         let words = self.words();
@@ -110,8 +111,8 @@ fn ask_for_huge_pages(words: &Vec<AtomicU64>) {
         let start = words.as_ptr().wrapping_add(words.as_ptr().align_offset(HUGE_BYTES));
         let end = words.as_ptr().wrapping_add(words.capacity());
         let bytes = end.addr().saturating_sub(start.addr()) / HUGE_BYTES * HUGE_BYTES;
-        // SAFETY: the whole pages lie within the vector's own memory, and the advice changes no contents. The system may
-        // refuse, which costs speed only.
+        // SAFETY: the whole pages lie within the vector's own memory, and the advice changes no contents. The system
+        // may refuse, which costs speed only.
         unsafe { libc::madvise(start.cast_mut().cast(), bytes, libc::MADV_HUGEPAGE) };
     }
     #[cfg(not(target_os = "linux"))]

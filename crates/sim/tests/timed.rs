@@ -152,7 +152,9 @@ fn a_line_from_another_socket_takes_the_way_there_and_back_longer() {
         let is_written = AtomicU64::new(0);
         let (ns, ..) = timed(&machine, Placement::CoresFirst, reader + 1, |worker| {
             if worker == 0 {
-                shared.iter().for_each(|line| line.store(1, Ordering::Relaxed));
+                for line in &shared {
+                    line.store(1, Ordering::Relaxed);
+                }
                 is_written.store(1, Ordering::Release);
             }
             if worker != reader {
@@ -176,9 +178,13 @@ fn lines_that_are_asked_for_ahead_arrive_side_by_side() {
         let (ns, ..) = timed(&hpe(), Placement::CoresFirst, 1, |_| {
             lasts_ns(|| {
                 if ahead {
-                    shared.iter().for_each(|line| hint::prefetch(std::ptr::from_ref(line)));
+                    for line in &shared {
+                        hint::prefetch(std::ptr::from_ref(line));
+                    }
                 }
-                shared.iter().for_each(|line| _ = line.load(Ordering::Relaxed));
+                for line in &shared {
+                    line.load(Ordering::Relaxed);
+                }
             })
         });
         ns[0] as f64

@@ -134,11 +134,19 @@ fn text_has_the_tables_and_says_how_far_to_trust_them() {
 }
 
 #[test]
-fn a_single_run_can_be_simulated_and_agrees_with_the_point() {
-    let one = lines(&format!("run ycsb --machine epyc --workers 2 --scheme silo {TINY} --format json"));
-    let points = lines(&point("silo", "--cores 2"));
-    let throughput = |lines: &[Value]| lines[0]["throughput_txn_s"].as_f64().expect("a result");
-    assert_eq!(throughput(&one).to_bits(), throughput(&points).to_bits());
+fn a_single_run_can_be_simulated_and_is_the_same_again() {
+    let line = format!("run ycsb --machine epyc --workers 2 --clients 3 --scheme silo {TINY} --format json");
+    let (first, second) = (lines(&line), lines(&line));
+    let of =
+        |lines: &[Value]| ["throughput_txn_s", "commits", "clients"].map(|name| lines[0][name].to_string());
+    assert_eq!(of(&first), of(&second));
+    assert_eq!((&first[0]["simulated"], &first[0]["workers"]), (&true.into(), &2.into()));
+    let text = output(&line.replace("json", "text"));
+    let text = String::from_utf8_lossy(&text.stdout);
+    assert!(
+        text.contains("SIMULATED: ") && text.contains("95% interval") && text.contains("simulated by: "),
+        "{text}"
+    );
 }
 
 #[test]

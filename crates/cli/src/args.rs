@@ -259,6 +259,15 @@ pub(crate) struct Merge {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Probe {
+    /// Run small loops on this machine and on a simulated one, and compare their times
+    #[arg(long)]
+    pub(crate) pairs: bool,
+    /// The simulated machine of `--pairs`: a name, or a file
+    #[arg(long, value_name = "NAME|FILE", default_value = "here", requires = "pairs")]
+    pub(crate) machine: String,
+    /// Measure this machine, and write it to a file as a machine to simulate
+    #[arg(long, value_name = "FILE", conflicts_with = "pairs")]
+    pub(crate) write: Option<PathBuf>,
     /// How the output is printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,

@@ -12,6 +12,7 @@ mod conditions;
 mod demo;
 mod live;
 mod out;
+mod probe;
 mod process;
 mod ray;
 mod report;
@@ -26,12 +27,12 @@ use std::process::ExitCode;
 use clap::Parser;
 use lab::{
     Catalogue, CheckVerdict, Machine, Plan, Recovery, RecoveryProgress, Refusal, capabilities, compare, json,
-    machines, probe, text,
+    machines, text,
 };
 
 pub use lab::Listed;
 
-use args::{Args, Command, Compare, Explain, Format, List, Probe, Recover, Subject};
+use args::{Args, Command, Compare, Explain, Format, List, Recover, Subject};
 use out::Out;
 
 /// The exit code if a check found a wrong result.
@@ -65,7 +66,7 @@ fn answer(catalogue: Catalogue, out: &mut Out) -> Result<u8, Refusal> {
         Command::Simulate(args) => simulate::simulate(catalogue, &args, out),
         Command::Sweep(args) => sweep::sweep(catalogue, &args, out),
         Command::Merge(args) => sweep::merge(&args, out),
-        Command::Probe(args) => Ok(self::probe(&args, out)),
+        Command::Probe(args) => probe::probe(&args, out),
         Command::Compare(args) => compare(catalogue, &args, out),
         Command::Conditions(args) => conditions::conditions(catalogue, &args, out),
         Command::Recheck(args) => conditions::recheck(catalogue, &args, out),
@@ -110,15 +111,6 @@ fn list(catalogue: Catalogue, list: &List, out: &mut Out) -> u8 {
         (Format::Json, Subject::Schema) => format!("{}\n", json::schema()),
     };
     out.print(&listed);
-    0
-}
-
-fn probe(args: &Probe, out: &mut Out) -> u8 {
-    let machine = Machine::of_this_process();
-    match args.format {
-        Format::Text => out.print(&probe::text(&machine)),
-        Format::Json => out.print(&format!("{}\n", probe::json(&machine))),
-    }
     0
 }
 

@@ -269,8 +269,11 @@ impl<'db, K, S: Scheme, F: FnMut(K, RowRef<'db, S>) -> ControlFlow<()>> Walker<'
     }
 }
 
-/// The bounds of a range of typed keys as indexes compare them.
+/// The bounds of a range of typed keys as indexes compare them, in a form of the caller's choice.
 #[inline]
-pub(crate) fn bounds<K: Key>(keys: &impl RangeBounds<K>) -> (Bound<K::Ordered>, Bound<K::Ordered>) {
-    (keys.start_bound().map(|key| key.ordered()), keys.end_bound().map(|key| key.ordered()))
+pub(crate) fn bounds<K: Key, B>(
+    keys: &impl RangeBounds<K>,
+    form: impl Fn(K::Ordered) -> B,
+) -> (Bound<B>, Bound<B>) {
+    (keys.start_bound().map(|key| form(key.ordered())), keys.end_bound().map(|key| form(key.ordered())))
 }

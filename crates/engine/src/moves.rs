@@ -188,7 +188,7 @@ impl Moving {
         let is_gone = self.is_gone;
         self.stale.retain(|&(which, key)| {
             let mut verdict = Retire::Done;
-            row.table().index(which).remove(key, row, |leaf| {
+            row.table().index(which).remove(&key, row, |leaf| {
                 if is_gone {
                     row.records().for_each(|record| _ = scheme.retire(record, leaf));
                 } else {

@@ -2,7 +2,7 @@
 
 use core::ops::Bound;
 
-use storage::{Direction, IndexedKey, RecordRef, SecondaryKeys, Shape, TableId, Which};
+use storage::{AnyKey, Direction, RecordRef, SecondaryKeys, Shape, TableId, Which};
 
 use crate::{Abort, Sink, Stamp};
 
@@ -59,12 +59,12 @@ pub trait Observer {
 
     /// Called when an attempt saw the value with this mark under a key, or no value. Only if values have marks.
     #[inline]
-    fn read<K: IndexedKey>(&mut self, _facet: Facet, _key: K, _mark: Option<u64>) {}
+    fn read(&mut self, _facet: Facet, _key: AnyKey, _mark: Option<u64>) {}
 
     /// Called when an attempt gives the record with this id a value, or takes it away; `_key` is the record's primary
     /// key. Returns the mark of the value. Only if values have marks.
     #[inline]
-    fn write<K: IndexedKey>(&mut self, _record: usize, _facet: Facet, _key: K, _deletes: bool) -> u64 {
+    fn write(&mut self, _record: usize, _facet: Facet, _key: AnyKey, _deletes: bool) -> u64 {
         0
     }
 
@@ -73,14 +73,21 @@ pub trait Observer {
     #[inline]
     fn entries(&mut self, _record: usize, _facet: Facet, _from: &SecondaryKeys, _to: &SecondaryKeys) {}
 
-    /// Called when an attempt begins to scan a range of keys. The scan's rows follow, and nothing else before the scan
-    /// is over. Only if values have marks.
+    /// Called when an attempt begins to scan a range of keys, which have `_words` words each. The scan's rows follow, and
+    /// nothing else before the scan is over. Only if values have marks.
     #[inline]
-    fn scan<K: IndexedKey>(&mut self, _facet: Facet, _keys: (Bound<K>, Bound<K>), _direction: Direction) {}
+    fn scan(
+        &mut self,
+        _facet: Facet,
+        _words: usize,
+        _keys: (Bound<AnyKey>, Bound<AnyKey>),
+        _direction: Direction,
+    ) {
+    }
 
     /// Called when the scan came to a row.
     #[inline]
-    fn row<K: IndexedKey>(&mut self, _key: K, _mark: u64) {}
+    fn row(&mut self, _key: AnyKey, _mark: u64) {}
 
     /// Called when the scan came to the end of its range.
     #[inline]

@@ -11,7 +11,7 @@
 use core::ops::Bound;
 
 use stdx::history::{AttemptOutcome, History, Key, SessionLog, Version};
-use storage::{AnyKey, Direction, IndexedKey, RecordRef, SecondaryKeys, Shape};
+use storage::{AnyKey, CoreKey, Direction, RecordRef, SecondaryKeys, Shape};
 use sync::Latched;
 use sync::atomic::{AtomicU32, Ordering};
 use sync::clock;
@@ -234,12 +234,15 @@ impl Words {
         None
     }
 
-    /// The first or last key within a bound.
-    fn bound<K: IndexedKey>(bound: Bound<K>, is_low: bool) -> Option<Self> {
+    /// The first or last key of so many words within a bound.
+    fn bound(words: usize, bound: Bound<AnyKey>, is_low: bool) -> Option<Self> {
         match bound {
-            Bound::Included(key) => Some(Self::of(key.any())),
-            Bound::Excluded(key) => Self::of(key.any()).step(is_low),
-            Bound::Unbounded => Some(Self::of(if is_low { K::MIN } else { K::MAX }.any())),
+            Bound::Included(key) => Some(Self::of(key)),
+            Bound::Excluded(key) => Self::of(key).step(is_low),
+            Bound::Unbounded => {
+                let [least, greatest] = AnyKey::ends(words);
+                Some(Self::of(if is_low { least } else { greatest }))
+            }
         }
     }
 }
@@ -293,14 +296,14 @@ impl Observer for Recorder<'_> {
     }
 
     #[inline]
-    fn read<K: IndexedKey>(&mut self, facet: Facet, key: K, mark: Option<u64>) {
+    fn read(&mut self, facet: Facet, key: AnyKey, mark: Option<u64>) {
         let seen = mark.map_or(Version::ABSENT, Version::from_word);
-        self.log.read(Key::new(facet.number(), Words::of(key.any()).get()), seen);
+        self.log.read(Key::new(facet.number(), Words::of(key).get()), seen);
     }
 
     #[inline]
-    fn write<K: IndexedKey>(&mut self, record: usize, facet: Facet, key: K, deletes: bool) -> u64 {
-        self.wrote(record, facet, key.any(), true, deletes).word()
+    fn write(&mut self, record: usize, facet: Facet, key: AnyKey, deletes: bool) -> u64 {
+        self.wrote(record, facet, key, true, deletes).word()
     }
 
     fn entries(&mut self, record: usize, facet: Facet, from: &SecondaryKeys, to: &SecondaryKeys) {
@@ -327,9 +330,15 @@ impl Observer for Recorder<'_> {
         }
     }
 
-    fn scan<K: IndexedKey>(&mut self, facet: Facet, (from, to): (Bound<K>, Bound<K>), direction: Direction) {
+    fn scan(
+        &mut self,
+        facet: Facet,
+        words: usize,
+        (from, to): (Bound<AnyKey>, Bound<AnyKey>),
+        direction: Direction,
+    ) {
         self.scan = Walk::None;
-        let bounds = (Words::bound(from, true), Words::bound(to, false));
+        let bounds = (Words::bound(words, from, true), Words::bound(words, to, false));
         if let (Some(low), Some(high)) = bounds
             && low.get() <= high.get()
         {
@@ -339,9 +348,9 @@ impl Observer for Recorder<'_> {
     }
 
     #[inline]
-    fn row<K: IndexedKey>(&mut self, key: K, mark: u64) {
+    fn row(&mut self, key: AnyKey, mark: u64) {
         let Walk::Of { behind } = self.scan else { panic!("a range without keys has no rows") };
-        self.log.row(Words::of(key.any()).get(), version(mark, behind));
+        self.log.row(Words::of(key).get(), version(mark, behind));
     }
 
     #[inline]
@@ -392,7 +401,7 @@ impl Drop for Recorder<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use storage::TableId;
+    use storage::{IndexedKey, TableId};
 
     #[test]
     fn facets_have_numbers_of_their_own() {
@@ -414,10 +423,12 @@ mod tests {
     #[test]
     fn bounds_let_in_what_they_say() {
         fn low<K: IndexedKey>(bound: Bound<K>) -> Option<Vec<u64>> {
-            Words::bound(bound, true).map(|words| words.get().to_vec())
+            let words = K::MIN.any().words();
+            Words::bound(words, bound.map(K::any), true).map(|words| words.get().to_vec())
         }
         fn high<K: IndexedKey>(bound: Bound<K>) -> Option<Vec<u64>> {
-            Words::bound(bound, false).map(|words| words.get().to_vec())
+            let words = K::MIN.any().words();
+            Words::bound(words, bound.map(K::any), false).map(|words| words.get().to_vec())
         }
         assert_eq!(low(Bound::Included(7_u64)), Some(vec![7]));
         assert_eq!(low(Bound::Excluded(u128::from(u64::MAX))), Some(vec![1, 0]));

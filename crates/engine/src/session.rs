@@ -11,8 +11,8 @@ mod words;
 use core::ops::{ControlFlow, RangeBounds};
 
 use storage::{
-    Additive, AnyKey, Groups, Home, Index, IndexOn, IndexRef, IndexedKey, Indexes, Key, Row, RowRef, Slot,
-    Table, Which, row_of, row_of_mut, words_of,
+    Additive, AnyKey, CoreKey, Groups, Home, Index, IndexOn, IndexRef, IndexedKey, Indexes, Key, Row, RowRef,
+    Slot, Table, Which, row_of, row_of_mut, words_of,
 };
 
 use crate::AccessSet;
@@ -32,7 +32,7 @@ use words::Homes;
 
 pub use erased::ErasedAttempt;
 pub(crate) use erased::WordTxn;
-pub(crate) use width::with_width;
+pub(crate) use width::with_core;
 pub(crate) use words::Target;
 
 pub(crate) use private::{Change, Place};
@@ -105,7 +105,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
 
     /// Tells the sink of a record that is about to be written. The key is put into words only for one that listens.
     #[inline]
-    fn touched<K: IndexedKey>(&mut self, record: usize, key: K) {
+    fn touched<K: CoreKey>(&mut self, record: usize, key: K) {
         if self.sink.listens() {
             self.sink.touched(record, key.any());
         }
@@ -317,7 +317,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
             let is_due = |due: Due| due.watermark <= watermark.unwrap_or_default() && slot.is_past(due.stamp);
             let Some(left) = self.db.leftovers().pop(is_due) else { return };
             let index = self.db.tables().get(left.table).index(Which::Primary);
-            let Some(row) = index.peek_any(left.primary) else { continue };
+            let Some(row) = index.peek_any(&left.primary) else { continue };
             match left.part {
                 Part::Row(secondary) => {
                     let unlink = Unlink { row, primary: Some(left.primary), secondary };
@@ -374,7 +374,7 @@ impl<'db, S: Scheme> Unlink<'db, S> {
         let (scheme, table) = (db.scheme(), self.row.table());
         let mut retired = Retire::Done;
         let is_out = self.primary.is_none_or(|primary| {
-            table.index(Which::Primary).remove(primary, self.row, |leaf| {
+            table.index(Which::Primary).remove(&primary, self.row, |leaf| {
                 // In the order of locking: what holds a later group has held the first.
                 let verdicts = self.row.records().map(|record| scheme.retire(record, leaf));
                 retired =
@@ -384,7 +384,7 @@ impl<'db, S: Scheme> Unlink<'db, S> {
         });
         if is_out {
             for (which, key) in self.secondary.into_iter().flatten() {
-                table.index(which).remove(key, self.row, |leaf| {
+                table.index(which).remove(&key, self.row, |leaf| {
                     self.row.records().for_each(|record| _ = scheme.retire(record, leaf));
                     true
                 });
@@ -467,7 +467,7 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         key: R::Key,
         see: impl FnOnce(&R) -> T,
     ) -> Result<Option<T>, Abort> {
-        let words = self.read_words(target(table), home::<S, _>(key), key.ordered())?;
+        let words = self.read_words(target(table), home::<S, _>(key), key.ordered().to_core())?;
         Ok(words.map(|words| see(row_of(words))))
     }
 
@@ -478,13 +478,13 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         key: R::Key,
         change: impl FnOnce(&mut R) -> T,
     ) -> Result<Option<T>, Abort> {
-        let (target, home, ordered) = (target(table), home::<S, _>(key), key.ordered());
+        let (target, home, core) = (target(table), home::<S, _>(key), key.ordered().to_core());
         if R::Indexes::COUNT == 0 && !O::MARKS {
-            let words = self.write_words(target, home, ordered, Write::Modify)?;
+            let words = self.write_words(target, home, core, Write::Modify)?;
             return Ok(words.map(|words| change(row_of_mut(words))));
         }
         let (mut change, mut output) = (Some(change), None);
-        self.change_words(target, home, ordered, &mut |words| {
+        self.change_words(target, home, core, &mut |words| {
             let row = row_of_mut(words);
             let before = R::Indexes::keys(key, row);
             output = change.take().map(|change| change(row));
@@ -503,22 +503,22 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
     ) -> Result<bool, Abort> {
         let mut row = R::new_zeroed();
         amounts(&mut row);
-        self.add_words(target(table), home::<S, _>(key), key.ordered(), words_of(&row))
+        self.add_words(target(table), home::<S, _>(key), key.ordered().to_core(), words_of(&row))
     }
 
     #[inline]
     fn replace<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key, row: &R) -> Result<bool, Abort> {
-        self.replace_words(target(table), home::<S, _>(key), key.ordered(), words_of(row))
+        self.replace_words(target(table), home::<S, _>(key), key.ordered().to_core(), words_of(row))
     }
 
     #[inline]
     fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>) -> Result<bool, Abort> {
-        self.insert_words(table.id(), key.ordered(), key.home(), G::words(rows).as_ref())
+        self.insert_words(table.id(), key.ordered().to_core(), key.home(), G::words(rows).as_ref())
     }
 
     #[inline]
     fn delete<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key) -> Result<bool, Abort> {
-        self.delete_words(target(table), home::<S, _>(key), key.ordered())
+        self.delete_words(target(table), home::<S, _>(key), key.ordered().to_core())
     }
 
     #[inline]
@@ -532,8 +532,8 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         self.receive();
         self.reach(homes::<S, _>(&keys))?;
         let shown = (table.id(), table.group() as u16, Which::Primary);
-        self.scan_words(shown, bounds(&keys), direction, &mut |key, words| {
-            Some(see(R::Key::from_ordered(key), row_of(words)))
+        self.scan_words(shown, bounds(&keys, IndexedKey::to_core), direction, &mut |key, words| {
+            Some(see(R::Key::from_ordered(IndexedKey::from_core(key)), row_of(words)))
         })
     }
 
@@ -549,8 +549,8 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         self.reach(homes::<S, _>(&keys))?;
         let may_differ = self.may_differ(index.table());
         let shown = (index.table(), index.group() as u16, index.which());
-        self.scan_words(shown, bounds(&keys), direction, &mut |key, words| {
-            let (key, row) = (I::Key::from_ordered(key), row_of(words));
+        self.scan_words(shown, bounds(&keys, IndexedKey::to_core), direction, &mut |key, words| {
+            let (key, row) = (I::Key::from_ordered(IndexedKey::from_core(key)), row_of(words));
             (!may_differ() || I::holds(key, row)).then(|| see(key, row))
         })
     }
@@ -563,7 +563,7 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
     #[inline]
     fn prefetch<G: Groups>(&mut self, groups: G, keys: impl Iterator<Item = G::Key> + Clone) {
         let index = self.tables().get(groups.id()).index(Which::Primary);
-        ahead(index, keys.map(Key::ordered), |row| {
+        ahead(index, keys.map(|key| key.ordered().to_core()), |row| {
             groups.numbers().for_each(|group| row.record(group).prefetch());
         });
     }
@@ -572,18 +572,18 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
 /// Asks for the memory of rows ahead of their use: the index's first, by several keys before it is searched, then that
 /// of the rows by `fetch`.
 #[inline]
-pub(crate) fn ahead<'db, K: IndexedKey, S: Scheme>(
+pub(crate) fn ahead<'db, K: CoreKey, S: Scheme>(
     index: IndexRef<'db, S>,
     keys: impl Iterator<Item = K> + Clone,
     fetch: impl Fn(RowRef<'db, S>),
 ) {
     let mut ahead = keys.clone();
-    { &mut ahead }.take(PREFETCHED_AHEAD).for_each(|key| index.prefetch(key));
+    { &mut ahead }.take(PREFETCHED_AHEAD).for_each(|key| key.prefetch(index));
     for key in keys {
         if let Some(next) = ahead.next() {
-            index.prefetch(next);
+            next.prefetch(index);
         }
-        if let Some(row) = index.peek(key) {
+        if let Some(row) = key.peek(index) {
             fetch(row);
         }
     }

@@ -71,8 +71,7 @@ fn shown<R: ?Sized>(table: Table<R>, which: Which) -> Shown {
 }
 
 fn any<K: Key>(keys: &impl RangeBounds<K>) -> KeyRange {
-    let (from, to) = bounds(keys);
-    (from.map(IndexedKey::any), to.map(IndexedKey::any))
+    bounds(keys, IndexedKey::any)
 }
 
 fn typed<K: Key>(key: AnyKey) -> K {

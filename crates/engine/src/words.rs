@@ -3,10 +3,9 @@
 
 use core::ops::ControlFlow;
 
-use storage::{AnyKey, Direction, IndexedKey, Insertion, Lookup, RowRef, Slot, TableId, TableStore, Which};
+use storage::{AnyKey, CoreKey, Direction, Insertion, Lookup, RowRef, Slot, TableId, TableStore, Which};
 
 use crate::database::{Plain, Unwatched, View};
-use crate::session::with_width;
 use crate::typed::{KeyRange, RowLoader, RowView, Shown};
 use crate::{Database, Scheme, Share};
 use stdx::history::Version;
@@ -40,13 +39,13 @@ struct Due<'db, S: Scheme> {
 impl<S: Scheme> Due<'_, S> {
     /// Asks for the memory that is touched first when the entry is made.
     fn prefetch(&self) {
-        with_width!(self.key, |key| self.store.index(self.which).prefetch(key));
+        self.key.prefetch(self.store.index(self.which));
     }
 
     /// Makes the entry, unless its key is there.
     fn enter(&self) -> bool {
         let index = self.store.index(self.which);
-        let Ok(placed) = with_width!(self.key, |key| index.insert(key, self.row, &mut Unwatched));
+        let Ok(placed) = index.insert_any(&self.key, self.row, &mut Unwatched);
         matches!(placed, Insertion::Added)
     }
 }
@@ -198,23 +197,19 @@ impl<S: Scheme> RowLoader for WordLoader<'_, S> {
 impl<S: Scheme> RowView for View<'_, S> {
     fn peek(&self, shown: Shown, key: AnyKey, see: &mut dyn FnMut(&[u64])) {
         let store = self.db().tables().get(shown.table);
-        if let Some(row) = store.index(shown.which).peek_any(key) {
+        if let Some(row) = store.index(shown.which).peek_any(&key) {
             self.show(row, shown.group, see);
         }
     }
 
-    fn range(
-        &self,
-        shown: Shown,
-        (from, to): KeyRange,
-        see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
-    ) {
-        let store = self.db().tables().get(shown.table);
-        match store.key_words(shown.which) {
-            1 => self.range_of::<u64>(shown, (from, to), see),
-            2 => self.range_of::<u128>(shown, (from, to), see),
-            _ => self.range_of::<[u64; 6]>(shown, (from, to), see),
-        }
+    fn range(&self, shown: Shown, keys: KeyRange, see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>) {
+        let index = self.db().tables().get(shown.table).index(shown.which);
+        let visit = |key, row| {
+            let mut flow = ControlFlow::Continue(());
+            self.show(row, shown.group, &mut |words| flow = see(key, words));
+            flow
+        };
+        let Ok(()) = AnyKey::scan(index, keys, Direction::Forward, &mut Plain(visit));
     }
 
     fn all(&self, shown: Shown, share: Share, see: &mut dyn FnMut(Option<AnyKey>, &[u64])) {
@@ -237,23 +232,5 @@ fn rows<'db, S: Scheme>(
         (_, 1) => index.for_each(nth, of, |key, row| visit(Some(AnyKey::One(key)), row)),
         (_, 2) => index.for_each(nth, of, |key, row| visit(Some(AnyKey::Two(key)), row)),
         _ => index.for_each(nth, of, |key, row| visit(Some(AnyKey::Six(key)), row)),
-    }
-}
-
-impl<S: Scheme> View<'_, S> {
-    fn range_of<K: IndexedKey>(
-        &self,
-        shown: Shown,
-        (from, to): KeyRange,
-        see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
-    ) {
-        let index = self.db().tables().get(shown.table).index(shown.which);
-        let visit = |key: K, row| {
-            let mut flow = ControlFlow::Continue(());
-            self.show(row, shown.group, &mut |words| flow = see(key.any(), words));
-            flow
-        };
-        let (from, to) = (from.map(K::typed), to.map(K::typed));
-        let Ok(()) = index.scan(from, to, Direction::Forward, &mut Plain(visit));
     }
 }

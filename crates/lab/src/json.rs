@@ -386,6 +386,11 @@ fn simulation(plan: &Plan, record: &Record) -> Option<Simulation> {
         slowdown: costs.slowdown(record),
         spent_s: spent_s.collect(),
         spent: shares.map(|(name, share)| (name.to_owned(), share)).collect(),
+        hot_lines: costs
+            .hottest
+            .iter()
+            .map(|line| results::HottestLine { name: line.name.clone(), share: line.share })
+            .collect(),
     })
 }
 

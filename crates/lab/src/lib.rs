@@ -20,6 +20,7 @@ mod starvation;
 mod steady;
 mod traffic;
 
+pub mod calibration;
 pub mod capabilities;
 pub mod compare;
 pub mod conditions;

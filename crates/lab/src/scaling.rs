@@ -140,6 +140,10 @@ impl Scaling {
             self.parts(results)
         ));
         lines.add(format!("shares of the sampled transactions' time, by phase\n{}", self.phases(results)));
+        lines.add(format!(
+            "hottest cache lines, with their share of the time of accesses\n{}",
+            self.hot_lines(results)
+        ));
         self.notes(results, &mut lines);
         lines.0
     }
@@ -201,6 +205,23 @@ impl Scaling {
 
     fn phases(&self, results: &[Option<Run>]) -> String {
         self.shares(results, (&[], Phase::NAMES), |run| (Vec::new(), run.breakdown.as_ref()))
+    }
+
+    /// Returns the lines for which threads waited longest.
+    fn hot_lines(&self, results: &[Option<Run>]) -> String {
+        let mut table = Table::default();
+        table.row(["scheme", "cores", "line", "share", "next", "share"]);
+        for run in self.rows(results).flat_map(|(_, of_scheme)| of_scheme).flatten() {
+            let hottest = run.simulation.as_ref().map_or(&[][..], |simulation| &simulation.hot_lines);
+            let mut cells = vec![run.choices.scheme.clone(), run.choices.workers.to_string()];
+            for at in 0..2 {
+                let line = hottest.get(at);
+                cells.push(line.map_or_else(|| "-".to_owned(), |line| line.name.clone()));
+                cells.push(line.map_or_else(|| "-".to_owned(), |line| percent(line.share)));
+            }
+            table.row(cells);
+        }
+        table.render()
     }
 
     fn notes(&self, results: &[Option<Run>], lines: &mut Lines) {

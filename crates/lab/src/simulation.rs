@@ -10,7 +10,8 @@ use engine::setting::{Values, nearest};
 use results::{Axis, Run};
 pub use sim::machine::Placement;
 use sim::machine::{self, Basis, Machine};
-use sim::{Counts, Spent};
+use sim::{Spent, TimedCounts};
+use simulations::HotLine;
 
 use crate::text::{count, percent};
 use crate::{Plan, Record, Refusal, Request};
@@ -52,12 +53,14 @@ pub struct SimulationPlan {
 }
 
 /// The costs of a simulated run: what happened in the machine, and how long the simulation took.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SimulationCosts {
     /// Counts of the simulation.
-    pub counts: Counts,
+    pub counts: TimedCounts,
     /// The time of accesses by the part of the machine.
     pub spent: Spent,
+    /// The cache lines for which threads waited longest because other cores had them, the longest first.
+    pub hottest: Vec<HotLine>,
     /// Nanoseconds of the host that the simulation of the transactions took.
     pub host_ns: u64,
 }
@@ -400,7 +403,7 @@ mod tests {
     #[test]
     fn shares_of_the_time_are_one_together_even_if_accesses_overlap() {
         let plan = plan(&Request { workers: Some(1), ..request() });
-        let counts = Counts::default();
+        let counts = TimedCounts::default();
         for (memory, instructions) in [(250_000_000_000, 0.75), (3_000_000_000_000, 0.0)] {
             let spent = Spent { memory, ..Spent::default() };
             let costs = SimulationCosts { counts, spent, host_ns: 5_000_000_000 };

@@ -339,6 +339,11 @@ pub fn details(plan: &Plan, record: &Record) -> String {
             shares.iter().map(|(name, share)| format!("{name} {}", percent(*share))).collect();
         lines.add(format!("machine's time: {}", shares.join(", ")));
         lines.add(costs.interval(record));
+        let hottest = costs.hottest.iter().map(|line| format!("{} {}", line.name, percent(line.share)));
+        let hottest: Vec<String> = hottest.collect();
+        if !hottest.is_empty() {
+            lines.add(format!("hottest lines, of the time of accesses: {}", hottest.join(", ")));
+        }
     }
     lines.add(format!(
         "loaded in {:.1} s, checked in {:.1} s, at most {} resident",

@@ -3,10 +3,9 @@
 use engine::setting::{Setting, Value};
 use engine::{Abort, AccessSet, Observer, OwnWrites, Scheme, Sink, Stamp, Write, words};
 use storage::{InPlace, RecordRef, Shape, Slot, accumulate};
-use sync::atomic::AtomicU64;
 use sync::plant::is_planted;
 
-use crate::{CopyBuffer, LockBits, WordRange, WriteBuffer, plants};
+use crate::{CopyBuffer, Validates, WordRange, WriteBuffer, plants};
 
 /// A write to be installed at the commit.
 #[derive(Debug)]
@@ -329,59 +328,6 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         Some(words)
     }
 
-    /// Locks each record to be written, by its word, and calls `confirm` for each write under its lock, with the word
-    /// in which the lock was set.
-    ///
-    /// Records are locked in the order of the writes while no other attempt is in the way, unless another order [was
-    /// selected](Self::in_order): so most attempts need no sort, and the record written last is locked last. An attempt
-    /// that finds a record locked gives up its locks and begins again in the order of addresses, waiting: since only
-    /// such attempts wait while they hold locks, they cannot form a circle.
-    ///
-    /// # Errors
-    /// When a record is retired, and the errors of `confirm`.
-    #[inline]
-    pub fn lock(
-        &mut self,
-        bits: LockBits,
-        word: impl Fn(RecordRef<'db, S>) -> &'db AtomicU64,
-        mut confirm: impl FnMut(&mut Buffered<'db, S, N>, u64) -> Result<(), Abort>,
-    ) -> Result<(), Abort> {
-        match self.order {
-            WriteOrder::Written => {}
-            WriteOrder::Reversed => self.writes.reverse(),
-            WriteOrder::Address => return self.lock_sorted(bits, word, confirm),
-        }
-        while self.locked < self.len() {
-            let write = self.writes.get_mut(self.writes.sorted(self.locked));
-            let Some(now) = bits.try_lock(word(write.record))? else {
-                return self.lock_sorted(bits, word, confirm);
-            };
-            self.locked += 1;
-            confirm(write, now)?;
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn lock_sorted(
-        &mut self,
-        bits: LockBits,
-        word: impl Fn(RecordRef<'db, S>) -> &'db AtomicU64,
-        mut confirm: impl FnMut(&mut Buffered<'db, S, N>, u64) -> Result<(), Abort>,
-    ) -> Result<(), Abort> {
-        self.unlock(bits, &word);
-        if !is_planted(&plants::LOCKS_UNSORTED) {
-            self.writes.sort();
-        }
-        while self.locked < self.len() {
-            let write = self.writes.get_mut(self.writes.sorted(self.locked));
-            let now = bits.lock(word(write.record))?;
-            self.locked += 1;
-            confirm(write, now)?;
-        }
-        Ok(())
-    }
-
     /// Calls `confirm` for each write in the order of addresses: for schemes that do not [`lock`](Self::lock) words,
     /// but lock in `confirm`.
     ///
@@ -397,14 +343,6 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         (0..self.len()).try_for_each(|nth| confirm(self.writes.get_mut(self.writes.sorted(nth))))
     }
 
-    /// Unlocks the locked records, unchanged: an abort.
-    #[inline]
-    pub fn unlock(&mut self, bits: LockBits, word: impl Fn(RecordRef<'db, S>) -> &'db AtomicU64) {
-        for nth in 0..core::mem::take(&mut self.locked) {
-            bits.unlock(word(self.writes.get(self.writes.sorted(nth)).record));
-        }
-    }
-
     /// All writes, in order.
     #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Buffered<'db, S, N>> {
@@ -415,6 +353,65 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
     #[inline]
     pub fn drain(&mut self) -> impl DoubleEndedIterator<Item = Buffered<'db, S, N>> {
         self.writes.drain()
+    }
+}
+
+impl<'db, S: Validates, N> BufferedWrites<'db, S, N> {
+    /// Locks each record to be written, by its word, and calls `confirm` for each write under its lock, with the word
+    /// in which the lock was set.
+    ///
+    /// Records are locked in the order of the writes while no other attempt is in the way, unless another order [was
+    /// selected](Self::in_order): so most attempts need no sort, and the record written last is locked last. An attempt
+    /// that finds a record locked gives up its locks and begins again in the order of addresses, waiting: since only
+    /// such attempts wait while they hold locks, they cannot form a circle.
+    ///
+    /// # Errors
+    /// When a record is retired, and the errors of `confirm`.
+    #[inline]
+    pub fn lock(
+        &mut self,
+        mut confirm: impl FnMut(&mut Buffered<'db, S, N>, u64) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        match self.order {
+            WriteOrder::Written => {}
+            WriteOrder::Reversed => self.writes.reverse(),
+            WriteOrder::Address => return self.lock_sorted(confirm),
+        }
+        while self.locked < self.len() {
+            let write = self.writes.get_mut(self.writes.sorted(self.locked));
+            let Some(now) = S::LOCK.try_lock(S::lock_word(write.record))? else {
+                return self.lock_sorted(confirm);
+            };
+            self.locked += 1;
+            confirm(write, now)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn lock_sorted(
+        &mut self,
+        mut confirm: impl FnMut(&mut Buffered<'db, S, N>, u64) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        self.unlock();
+        if !is_planted(&plants::LOCKS_UNSORTED) {
+            self.writes.sort();
+        }
+        while self.locked < self.len() {
+            let write = self.writes.get_mut(self.writes.sorted(self.locked));
+            let now = S::LOCK.lock(S::lock_word(write.record))?;
+            self.locked += 1;
+            confirm(write, now)?;
+        }
+        Ok(())
+    }
+
+    /// Unlocks the locked records, unchanged: an abort.
+    #[inline]
+    pub fn unlock(&mut self) {
+        for nth in 0..core::mem::take(&mut self.locked) {
+            S::LOCK.unlock(S::lock_word(self.writes.get(self.writes.sorted(nth)).record));
+        }
     }
 }
 
@@ -460,26 +457,18 @@ impl<'db, S: Shape, N, F: FnOnce(RecordRef<'db, S>, &mut [u64]) -> Result<N, Abo
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use storage::{Home, Lookup, Meta, Row, Schema, TableId, Tables};
+    use storage::{Home, Lookup, Row, Schema, TableId, Tables};
     use sync::atomic::Ordering;
     use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
     use super::*;
+    use crate::value_word::{LOCKED, ValueWord};
 
     #[derive(Debug)]
     struct Locked;
 
-    #[derive(Debug, Default)]
-    struct Header(AtomicU64);
-
-    impl Meta for Header {
-        fn reset(&self) {
-            self.0.store(0, Ordering::Relaxed); // Relaxed: one thread.
-        }
-    }
-
     impl Shape for Locked {
-        type Header = Header;
+        type Header = ValueWord;
         type Version = ();
         type Leaf = ();
         type Data = InPlace;
@@ -493,8 +482,6 @@ mod tests {
         type Key = u64;
         type Indexes = ();
     }
-
-    const BITS: LockBits = LockBits { locked: 1, retired: 2 };
 
     #[test]
     fn records_are_locked_in_the_order_that_is_asked_for_and_all_are_unlocked() {
@@ -519,43 +506,17 @@ mod tests {
                 writes.push(record, None, ());
             }
             let mut locked = Vec::new();
-            let ended = writes.lock(
-                BITS,
-                |record| &record.header().0,
-                |write, _| {
-                    locked.push(write.record.id());
-                    Ok(())
-                },
-            );
+            let ended = writes.lock(|write, _| {
+                locked.push(write.record.id());
+                Ok(())
+            });
             assert_eq!((ended, locked.as_slice()), (Ok(()), expected.as_slice()), "{order:?}");
             // Relaxed, here and below: one thread.
-            let is_locked = |record: &RecordRef<'_, Locked>| record.header().0.load(Ordering::Relaxed) == 1;
+            let is_locked =
+                |record: &RecordRef<'_, Locked>| record.header().0.load(Ordering::Relaxed) & LOCKED != 0;
             assert!(written.iter().all(is_locked));
-            writes.unlock(BITS, |record| &record.header().0);
+            writes.unlock();
             assert!(!written.iter().any(is_locked));
         }
-    }
-}
-impl<'db, S: Shape> BufferedWrites<'db, S, Expected> {
-    /// Confirms, before the attempt has locked any record, that all records that it has seen are unchanged: those that
-    /// it has only read, each with the word that was seen, and those that it is to write. `word` returns the word of a
-    /// record that no other attempt is about to change, and `has_value` tells whether a word says that there is a
-    /// value. For schemes whose commits announce a change of all their records before they change the first: then all
-    /// that was seen is of the state of one moment.
-    ///
-    /// # Errors
-    /// When a record has changed.
-    pub fn confirm(
-        &self,
-        mut reads: impl Iterator<Item = (RecordRef<'db, S>, u64)>,
-        word: impl Fn(RecordRef<'db, S>) -> Option<u64>,
-        has_value: impl Fn(u64) -> bool,
-    ) -> Result<(), Abort> {
-        let is_met = |write: &Buffered<'db, S, Expected>| {
-            let Expected { word: seen, is_blind } = write.note;
-            word(write.record).is_some_and(|now| now == seen || is_blind && has_value(now))
-        };
-        let is_so = reads.all(|(record, seen)| word(record) == Some(seen)) && self.iter().all(is_met);
-        if is_so { Ok(()) } else { Err(Abort::ReadChanged) }
     }
 }

@@ -12,8 +12,7 @@ use sync::atomic::{AtomicU32, Ordering};
 use sync::plant::is_planted;
 use sync::waiter;
 
-use crate::plants;
-use crate::tids::{TidSets, Tids};
+use crate::{Validates, Workspace, plants};
 
 const EXCLUSIVE: u32 = 1;
 const WANTED: u32 = 2;
@@ -244,14 +243,14 @@ impl<R: Copy> Retrospective<R> {
     }
 }
 
-impl<'db, S: Tids + Lockable> Retrospective<RecordRef<'db, S>> {
+impl<'db, S: Validates<Seen = u64> + Lockable> Retrospective<RecordRef<'db, S>> {
     /// Lists the locks of the transaction's next attempt: the records that this attempt was to write, those that it has
     /// locked, and those that it has read and that are `in_the_way`, a function of the record and the word that was
     /// seen.
     #[cold]
     pub fn look_back(
         &mut self,
-        sets: &TidSets<'db, S>,
+        sets: &Workspace<'db, S>,
         locks: &CanonicalLocks<'db, S>,
         in_the_way: impl Fn(RecordRef<'db, S>, u64) -> bool,
     ) {

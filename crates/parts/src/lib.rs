@@ -28,9 +28,11 @@ pub mod speculation;
 mod temperature;
 pub mod tids;
 mod timestamps;
+pub mod value_word;
 pub mod version_chain;
 mod version_plan;
 pub mod wait_graph;
+mod workspace;
 mod write_buffer;
 
 /// For the macros of this crate.
@@ -55,5 +57,7 @@ pub use read_locks::NotLocked;
 pub use rehearsed_writes::RehearsedWrites;
 pub use temperature::Temperature;
 pub use timestamps::Timestamps;
+pub use value_word::ValueWord;
 pub use version_plan::{VersionPlan, own_version, push_numbered};
+pub use workspace::{Observed, OnlyRead, ReadSet, Validates, Workspace};
 pub use write_buffer::{WordRange, WriteBuffer};

@@ -53,6 +53,7 @@ impl LockBits {
         }
     }
 
+    // ANCHOR: copy_stable
     /// The word of a record, unlocked, and its value as of that word: copied to `copy`, if that is wanted and the
     /// bit `no_value` does not say that there is none. Waits for whoever has the lock.
     ///
@@ -90,6 +91,7 @@ impl LockBits {
             }
         }
     }
+    // ANCHOR_END: copy_stable
 
     /// Unlocks what was locked, as it was.
     #[inline]
@@ -101,6 +103,11 @@ impl LockBits {
     /// See [`Scheme::retire`](engine::Scheme::retire), for records of which the bit `no_value` says that they have
     /// none.
     pub fn retire(self, word: &AtomicU64, no_value: u64) -> Retire {
+        self.retire_if(word, no_value, |_| true)
+    }
+
+    /// Like [`retire`](Self::retire), unless `may` refuses it for now, which is asked about the word.
+    pub fn retire_if(self, word: &AtomicU64, no_value: u64, may: impl FnOnce(u64) -> bool) -> Retire {
         let now = word.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
         if now & self.retired != 0 {
             return Retire::Done;
@@ -110,6 +117,9 @@ impl LockBits {
         }
         if now & no_value == 0 {
             return Retire::Alive;
+        }
+        if !may(now) {
+            return Retire::Later;
         }
         // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
         // Relaxed on failure: nothing is read.

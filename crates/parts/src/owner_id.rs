@@ -2,17 +2,17 @@
 //! id (Kimura, SIGMOD 2015): so that an attempt that only keeps others from writing does not keep them from reading.
 
 use engine::Retire;
-use storage::{InPlace, Meta, RecordRef, Shape};
+use storage::{Meta, RecordRef, Shape};
 use sync::atomic::{AtomicU64, Ordering};
 
 use crate::Temperature;
 use crate::canonical_locks::{LockWord, Lockable, Mode};
-use crate::tids::{self, NO_VALUE, Tids};
+use crate::value_word::{self, NO_VALUE, OneWord};
 
 /// A TID, which changes only under the lock beside it, and a temperature: how often the record caused failures.
 #[derive(Debug)]
 pub struct OwnerId {
-    /// The TID word in the format of [`tids`].
+    /// The TID word in the format of [`tids`](crate::tids).
     pub tid: AtomicU64,
     /// The lock.
     pub lock: LockWord,
@@ -57,16 +57,16 @@ impl OwnerId {
         if !self.lock.try_lock(Mode::Exclusive) {
             return Retire::Later;
         }
-        let retire = tids::BITS.retire(&self.tid, NO_VALUE);
+        let retire = value_word::LOCK.retire(&self.tid, NO_VALUE);
         self.lock.unlock(Mode::Exclusive);
         retire
     }
 }
 
-impl<S: Shape<Header = OwnerId, Data = InPlace>> Tids for S {
+impl OneWord for OwnerId {
     #[inline]
-    fn tid_of(record: RecordRef<'_, Self>) -> &AtomicU64 {
-        &record.header().tid
+    fn value_word(&self) -> &AtomicU64 {
+        &self.tid
     }
 }
 

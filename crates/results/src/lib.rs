@@ -41,7 +41,7 @@ pub use run::{
     Check, Counts, Described, Histogram, Index, Latency, Log, Placed, Retries, Run, Series, Summary, Table,
     Turns, TypeStarved,
 };
-pub use simulation::Simulation;
+pub use simulation::{HottestLine, Simulation};
 pub use starvation::{Starvation, StarvedType};
 pub use sweep::{Against, LeftOut, Point};
 

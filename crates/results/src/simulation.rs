@@ -43,4 +43,16 @@ pub struct Simulation {
     /// The same as shares of the time of all workers. The rest of the time, executing instructions and waiting for other
     /// workers, is `instructions`.
     pub spent: BTreeMap<String, f64>,
+    /// The cache lines for which threads waited longest because other cores had them, the longest first.
+    pub hot_lines: Vec<HottestLine>,
+}
+
+/// A cache line for which threads waited because other cores had it.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct HottestLine {
+    /// The row whose words are in the line, by its table and the order of insertion; or another owner.
+    pub name: String,
+    /// The time that threads waited for the line, as a share of the time of all accesses.
+    pub share: f64,
 }

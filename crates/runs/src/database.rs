@@ -8,7 +8,7 @@ use durability::Layouts;
 use engine::driver::{self, Control, RunOutcome};
 use engine::{Database, Ledger, Procedures, Program, RowLoader, RowView, Scheme, Share, Workload};
 use storage::TableMemory;
-use workloads::catalogue::{self, Visit};
+use workloads::catalogue::{self, VisitWorkload};
 
 use crate::Spec;
 use crate::log::{Logs, MaybeLogged, RunLog};
@@ -94,7 +94,7 @@ struct Compile<'w, S> {
     scheme: PhantomData<S>,
 }
 
-impl<'w, S: Scheme> Visit for Compile<'w, S> {
+impl<'w, S: Scheme> VisitWorkload for Compile<'w, S> {
     type Out = Box<dyn Program<S, (), MaybeLogged> + 'w>;
 
     fn visit<W: Workload>(self) -> Self::Out {

@@ -6,7 +6,7 @@ use engine::entry::Entry;
 use engine::setting::{SettingError, Settings, Values};
 use engine::{Database, Drive, Env, Facts, Forecast, Schema, Scheme, Workload};
 use sync::{clock, workers};
-use workloads::catalogue::{self, Visit};
+use workloads::catalogue::{self, VisitWorkload};
 
 use crate::database::AnyDatabase;
 use crate::erased::{AnyWorkload, Erased};
@@ -135,7 +135,7 @@ struct ForecastOf<'s> {
     drive: Drive,
 }
 
-impl Visit for ForecastOf<'_> {
+impl VisitWorkload for ForecastOf<'_> {
     type Out = Result<Forecast, SettingError>;
 
     fn visit<W: Workload>(self) -> Self::Out {
@@ -145,7 +145,7 @@ impl Visit for ForecastOf<'_> {
 
 struct TerminalsOf<'s>(&'s Values);
 
-impl Visit for TerminalsOf<'_> {
+impl VisitWorkload for TerminalsOf<'_> {
     type Out = Option<u64>;
 
     fn visit<W: Workload>(self) -> Self::Out {
@@ -178,7 +178,7 @@ fn declare(spec: &Spec<'_>) -> Result<Declared, SettingError> {
 
 struct Declare<'s>(&'s Spec<'s>);
 
-impl Visit for Declare<'_> {
+impl VisitWorkload for Declare<'_> {
     type Out = Result<Declared, SettingError>;
 
     fn visit<W: Workload>(self) -> Self::Out {

@@ -11,10 +11,9 @@ use engine_sim::{
 use runs::{CheckVerdict, Measured};
 use sim::Timed;
 use sync::clock;
-use sync_sim::hook;
-use workloads_sim::catalogue::{self, Visit, WORKLOADS};
+use workloads_sim::catalogue::{self, VisitWorkload, WORKLOADS};
 
-use crate::{Simulated, SimulationError, SimulationSpec, convert};
+use crate::{Simulated, SimulationError, SimulationSpec, convert, hot_lines};
 
 /// A scheme as simulations need it.
 #[derive(Clone, Copy, Debug)]
@@ -58,22 +57,6 @@ impl SimulatedInstance {
     }
 }
 
-/// Removes the scheduler of this thread at the end of a simulation, also if that is a panic.
-struct Installed;
-
-impl Installed {
-    fn of(timed: &Rc<Timed>) -> Self {
-        hook::install(Some(Rc::clone(timed) as Rc<dyn hook::Scheduler>));
-        Self
-    }
-}
-
-impl Drop for Installed {
-    fn drop(&mut self) {
-        hook::install(None);
-    }
-}
-
 fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationError> {
     let info = WORKLOADS.iter().find(|info| info.name == spec.workload).expect("callers know the workload");
     let known = || S::Settings::ALL.iter().chain(info.settings).chain(levers::SETTINGS);
@@ -101,7 +84,7 @@ struct Simulate<'s, S> {
     scheme: core::marker::PhantomData<S>,
 }
 
-impl<S: Scheme> Visit for Simulate<'_, S> {
+impl<S: Scheme> VisitWorkload for Simulate<'_, S> {
     type Out = Result<Simulated, SimulationError>;
 
     fn visit<W: Workload>(self) -> Self::Out {
@@ -114,40 +97,44 @@ impl<S: Scheme> Visit for Simulate<'_, S> {
         let slots = S::Driver::sessions(&job) + 1;
         let db = Database::<S>::new(&schema, values, Env { slots, workers })?;
         let timed = Rc::new(Timed::new(spec.machine, spec.placement, workers, spec.lookahead_ps));
-        let _installed = Installed::of(&timed);
-        let start_ns = clock::now_ns();
-        db.load(&workload, 1);
-        let loaded_ns = clock::now_ns();
-        timed.start();
-        let control = Control::new(workers);
-        let outcome = driver::drive(&db, &Procedures(&workload), &job, &control, &());
-        let run_ns = clock::now_ns();
-        let driver::RunOutcome { types, arrived, turns, series, phase_ticks, measured_ns, ledgers, .. } =
-            outcome;
-        let ledgers: Vec<W::Ledger> = ledgers.into_iter().map(Ledger::into_inner::<W>).collect();
-        let verdict = if spec.check {
-            convert::verdict(workload.check(&db.quiesced(), Share::WHOLE, &ledgers))
-        } else {
-            CheckVerdict::Skipped
-        };
-        let measured = Measured {
-            types: types.into_iter().map(convert::tally).collect(),
-            arrived: convert::arrived(arrived),
-            turns,
-            series: convert::series(series),
-            phase_ticks,
-            load_ns: loaded_ns - start_ns,
-            measured_ns,
-            check_ns: clock::now_ns() - run_ns,
-            cpu_share: 1.0,
-            is_interrupted: false,
-            verdict,
-            memory_loaded: Vec::new(),
-            memory: Vec::new(),
-            logged: None,
-            insight: engine::Insight::default(),
-        };
-        let (counts, spent) = timed.counts();
-        Ok(Simulated { measured, counts, spent, host_ns: run_ns - loaded_ns })
+        timed.run(|| {
+            let start_ns = clock::now_ns();
+            db.load(&workload, 1);
+            let loaded_ns = clock::now_ns();
+            timed.start();
+            let control = Control::new(workers);
+            let outcome = driver::drive(&db, &Procedures(&workload), &job, &control, &());
+            let run_ns = clock::now_ns();
+            let driver::RunOutcome {
+                types, arrived, turns, series, phase_ticks, measured_ns, ledgers, ..
+            } = outcome;
+            let ledgers: Vec<W::Ledger> = ledgers.into_iter().map(Ledger::into_inner::<W>).collect();
+            let verdict = if spec.check {
+                convert::verdict(workload.check(&db.quiesced(), Share::WHOLE, &ledgers))
+            } else {
+                CheckVerdict::Skipped
+            };
+            let measured = Measured {
+                types: types.into_iter().map(convert::tally).collect(),
+                arrived: convert::arrived(arrived),
+                turns,
+                series: convert::series(series),
+                phase_ticks,
+                load_ns: loaded_ns - start_ns,
+                measured_ns,
+                check_ns: clock::now_ns() - run_ns,
+                cpu_share: 1.0,
+                is_interrupted: false,
+                verdict,
+                memory_loaded: Vec::new(),
+                memory: Vec::new(),
+                logged: None,
+                insight: engine::Insight::default(),
+            };
+            let (counts, spent) = timed.counts();
+            let line_bytes = spec.machine.line_bytes as usize;
+            let hottest = hot_lines::name(&db, &timed.hottest(hot_lines::COUNT), line_bytes, &spent);
+            Ok(Simulated { measured, counts, spent, hottest, host_ns: run_ns - loaded_ns })
+        })
     }
 }

@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 mod convert;
+mod hot_lines;
 mod instance;
+pub mod pairs;
 
 use core::fmt;
 
@@ -14,7 +16,7 @@ use engine::driver::Job;
 use engine::setting::Values;
 use runs::{Layout, Measured};
 use sim::machine::{Machine, Placement};
-pub use sim::{Counts, Spent};
+pub use sim::{Spent, TimedCounts};
 
 pub use instance::SimulatedInstance;
 
@@ -46,11 +48,22 @@ pub struct Simulated {
     /// The measurements, in the time of the simulated machine.
     pub measured: Measured,
     /// Counts of the simulation.
-    pub counts: Counts,
+    pub counts: TimedCounts,
     /// Where the time of accesses went.
     pub spent: Spent,
+    /// The cache lines for which threads waited longest because other cores had them, the longest first.
+    pub hottest: Vec<HotLine>,
     /// Nanoseconds of this machine that the simulation of the transactions took.
     pub host_ns: u64,
+}
+
+/// A cache line for which threads waited because other cores had it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HotLine {
+    /// The name of what is in the line: a row of a table, words of the scheme, or neither.
+    pub name: String,
+    /// The time that threads waited for it, as a share of the time of all accesses.
+    pub share: f64,
 }
 
 /// The reason why a simulation was refused. The text says what to do.

@@ -3,6 +3,7 @@
 
 mod additive;
 mod arena;
+mod core_key;
 mod declared;
 mod epoch;
 pub mod index;
@@ -20,6 +21,7 @@ mod version;
 mod waiting;
 
 pub use additive::{Additive, Column, accumulate, column};
+pub use core_key::CoreKey;
 pub use declared::{KeyPart, PlainGroup, PlainTable};
 pub use index::{LeafHold, LeafRef, Watcher};
 pub use key::{Home, Key, OrderedKey};

@@ -1,9 +1,11 @@
 //! Tables: the rows' memory and the indexes that find them.
 
+use core::convert;
 use core::marker::PhantomData;
 use core::ops::{Bound, Range};
 
 use crate::arena::{Block, BlockArena, Reserve};
+use crate::core_key::CoreKey;
 use crate::declared::{IndexDecl, KeyDecl, KeyWidth};
 use crate::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
@@ -45,6 +47,15 @@ pub trait IndexedKey: OrderedKey {
     /// # Panics
     /// When its width is another.
     fn typed(any: AnyKey) -> Self;
+    /// The key as code takes it that is compiled for each scheme.
+    type Core: CoreKey;
+    /// The key for such code.
+    fn to_core(self) -> Self::Core;
+    /// The key back from [`to_core`](Self::to_core).
+    ///
+    /// # Panics
+    /// When its width is another.
+    fn from_core(core: Self::Core) -> Self;
 }
 
 /// A key of any width: it outlives the typed call that knew the width. Keys of one width are ordered as such.
@@ -59,8 +70,10 @@ pub enum AnyKey {
 }
 
 macro_rules! indexed_key {
-    ($key:ty, $any:ident, $tree:ident $(, $hash:ident)?) => {
+    ($key:ty, $any:ident, $core:ty, ($to:path, $from:path), $tree:ident $(, $hash:ident)?) => {
         impl IndexedKey for $key {
+            type Core = $core;
+
             #[inline]
             fn tree<L: LeafMeta>(index: &AnyIndex<L>) -> Option<&BTree<Self, L>> {
                 if let AnyIndex::$tree(tree) = index { Some(tree) } else { None }
@@ -81,13 +94,23 @@ macro_rules! indexed_key {
             fn typed(any: AnyKey) -> Self {
                 if let AnyKey::$any(key) = any { key } else { panic!("the key has another width") }
             }
+
+            #[inline]
+            fn to_core(self) -> $core {
+                $to(self)
+            }
+
+            #[inline]
+            fn from_core(core: $core) -> Self {
+                $from(core)
+            }
         }
     };
 }
 
-indexed_key!(u64, One, Tree1, Hash1);
-indexed_key!(u128, Two, Tree2, Hash2);
-indexed_key!([u64; 6], Six, Tree6);
+indexed_key!(u64, One, Self, (convert::identity, convert::identity), Tree1, Hash1);
+indexed_key!(u128, Two, AnyKey, (Self::any, Self::typed), Tree2, Hash2);
+indexed_key!([u64; 6], Six, AnyKey, (Self::any, Self::typed), Tree6);
 
 impl<L: LeafMeta> AnyIndex<L> {
     /// A table's primary index; `None` when there is no memory for the rows that it expects.
@@ -149,18 +172,6 @@ impl<L: LeafMeta> AnyIndex<L> {
             Self::Hash1(hash) => hash.len(),
             Self::Hash2(hash) => hash.len(),
             Self::Heap => 0,
-        }
-    }
-
-    #[inline]
-    fn remove(&self, key: AnyKey, row: RowPtr, allow: impl FnOnce(&L) -> bool) -> bool {
-        match (self, key) {
-            (Self::Tree1(tree), AnyKey::One(key)) => tree.remove(key, row, allow),
-            (Self::Tree2(tree), AnyKey::Two(key)) => tree.remove(key, row, allow),
-            (Self::Tree6(tree), AnyKey::Six(key)) => tree.remove(key, row, allow),
-            (Self::Hash1(hash), AnyKey::One(key)) => hash.remove(key, row, allow),
-            (Self::Hash2(hash), AnyKey::Two(key)) => hash.remove(key, row, allow),
-            _ => panic!("the key has not the width of the index"),
         }
     }
 }
@@ -573,8 +584,8 @@ impl<R: ?Sized, I: ?Sized> Index<R, I> {
 /// An index, and the table whose rows it finds.
 #[derive(Debug)]
 pub struct IndexRef<'db, S: Shape> {
-    index: &'db AnyIndex<S::Leaf>,
-    table: &'db TableStore<S>,
+    pub(crate) index: &'db AnyIndex<S::Leaf>,
+    pub(crate) table: &'db TableStore<S>,
 }
 
 impl<S: Shape> Clone for IndexRef<'_, S> {
@@ -595,9 +606,10 @@ pub trait Walker<'db, K, S: Shape> {
     fn row(&mut self, key: K, row: RowRef<'db, S>) -> Result<core::ops::ControlFlow<()>, Self::Stop>;
 }
 
-struct Typed<'w, 'db, W, S: Shape> {
-    walker: &'w mut W,
-    table: &'db TableStore<S>,
+/// Shows a walker the rows at which the pointers of an index point.
+pub(crate) struct Typed<'w, 'db, W, S: Shape> {
+    pub(crate) walker: &'w mut W,
+    pub(crate) table: &'db TableStore<S>,
 }
 
 impl<'db, K, S: Shape, W: Walker<'db, K, S>> Visitor<'db, K, S::Leaf> for Typed<'_, 'db, W, S> {
@@ -649,15 +661,6 @@ impl<'db, S: Shape> IndexRef<'db, S> {
         found.map(|row| RowRef { at: row.get(), table: self.table })
     }
 
-    /// Like [`peek`](Self::peek), for a key of any width.
-    pub fn peek_any(self, key: AnyKey) -> Option<RowRef<'db, S>> {
-        match key {
-            AnyKey::One(key) => self.peek(key),
-            AnyKey::Two(key) => self.peek(key),
-            AnyKey::Six(key) => self.peek(key),
-        }
-    }
-
     /// Asks for the memory that a search for the key will touch first.
     #[inline]
     pub fn prefetch<K: IndexedKey>(self, key: K) {
@@ -681,16 +684,15 @@ impl<'db, S: Shape> IndexRef<'db, S> {
         } else {
             self.tree::<K>().insert(key, pointer, watch)?
         };
-        Ok(match inserted {
-            Inserted::Added => Insertion::Added,
-            Inserted::Exists(row) => Insertion::Exists(RowRef { at: row.get(), table: self.table }),
-        })
+        Ok(self.placed(inserted))
     }
 
-    /// Removes the entry of a key if it is this row and `allow`, called under the leaf's latch, agrees.
     #[inline]
-    pub fn remove(self, key: AnyKey, row: RowRef<'db, S>, allow: impl FnOnce(&S::Leaf) -> bool) -> bool {
-        self.index.remove(key, RowPtr::new(row.at), allow)
+    pub(crate) fn placed(self, inserted: Inserted) -> Insertion<'db, S> {
+        match inserted {
+            Inserted::Added => Insertion::Added,
+            Inserted::Exists(row) => Insertion::Exists(RowRef { at: row.get(), table: self.table }),
+        }
     }
 
     /// Walks over the rows of a key range.

@@ -67,9 +67,6 @@ pub trait Scheduler {
 
     /// The running worker goes on only after its writes are visible to all.
     fn drain(&self) {}
-
-    /// The running worker executes code that accesses no shared word: so many instructions.
-    fn compute(&self, _instructions: u32) {}
 }
 
 thread_local! {
@@ -151,11 +148,6 @@ pub(crate) fn prefetch(address: usize, for_write: bool) {
 /// See [`Scheduler::drain`].
 pub(crate) fn drain() {
     scheduled(|scheduler| scheduler.drain());
-}
-
-/// See [`Scheduler::compute`].
-pub(crate) fn compute(instructions: u32) {
-    scheduled(|scheduler| scheduler.compute(instructions));
 }
 
 /// Tells the scheduler something about the running worker, if there is one.

@@ -33,6 +33,8 @@ pub mod limits;
 pub mod memory;
 pub mod panics;
 pub mod plant;
+#[cfg(not(loom))]
+pub mod probes;
 pub mod recycled;
 pub mod threads;
 pub mod waiter;

@@ -28,6 +28,7 @@ pub mod hook;
 #[path = "stepped_memory.rs"]
 pub mod memory;
 pub mod plant;
+pub mod probes;
 pub mod recycled;
 pub mod waiter;
 pub mod words;

@@ -16,6 +16,7 @@ pub mod atomic {
     #[inline]
     pub fn fence(order: Ordering) {
         hook::pass(Access::Fence);
+        // SeqCst: pairs with nothing here; on the machine it costs time.
         if order == Ordering::SeqCst {
             hook::drain();
         }
@@ -69,6 +70,7 @@ pub mod atomic {
                 #[inline]
                 pub fn store(&self, value: $value, order: Ordering) {
                     step(Access::Store, self.address());
+                    // SeqCst: pairs with nothing here; on the machine it costs time.
                     if order == Ordering::SeqCst {
                         hook::drain();
                     }

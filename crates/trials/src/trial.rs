@@ -52,10 +52,11 @@ macro_rules! trial {
     ($engine:ident, $workloads:ident) => {
         use stdx::Rng;
         use $engine::driver::{self, Control, Job, Limit};
-        use $engine::setting::{SettingError, Settings, Values};
+        use $engine::setting::{Setting, SettingError, Settings, Values};
         use $engine::{
             Abort, ClientId, Database, Drive, Env, Facts, Forecast, Homes, Isolation, Layout, Loader,
-            Quiesced, Records, Schema, Scheme, Share, Transaction, TxnType, Violation, Workload, levers,
+            Procedures, Quiesced, Records, Schema, Scheme, Share, Transaction, TxnType, TypedView, Violation,
+            Workload, levers,
         };
         use $workloads::mix::{Act, Input, LoadedRows, Mix};
 
@@ -78,7 +79,8 @@ macro_rules! trial {
         impl Workload for Noted {
             const NAME: &'static str = Mix::NAME;
             const TYPES: &'static [TxnType] = Mix::TYPES;
-            const SETTINGS: &'static [$engine::setting::Setting] = Mix::SETTINGS;
+            const SETTINGS: &'static [Setting] = Mix::SETTINGS;
+            const COMPILED_ONCE: bool = true;
             type Input = Input;
             type Scratch = ();
             type Output = ();
@@ -132,45 +134,72 @@ macro_rules! trial {
             given: Option<Given>,
             progress: Arc<Progress>,
         ) -> Result<Tried, SettingError> {
-            let known = S::Settings::ALL.iter().chain(Mix::SETTINGS).chain(levers::SETTINGS);
-            let values = Values::new(known, trial.given)?;
-            let (workers, seed) = (trial.workers, trial.seed);
+            let values = values(S::Settings::ALL, trial)?;
             let facts = Facts::under::<S>(&values);
             let clients = facts.clients(trial.clients);
-            let drive = Drive { workers: workers as u32, clients: clients as u32, seed };
-            let mut schema = Schema::new();
-            schema.mark_values();
-            schema.lay_out(levers::lay_out(&values, Layout::default()));
-            let mut mix = Mix::declare(&values, drive, &mut schema)?;
-            if let Some(given) = given {
-                mix = mix.with_rows(given.rows);
-            }
-            let mut noted = Noted { mix, progress };
-            let db = Database::<S>::new(&schema, &values, Env { slots: clients + workers, workers })?;
+            let (schema, mut noted) = declare(&values, trial, clients, given, progress)?;
+            let env = Env { slots: clients + trial.workers, workers: trial.workers };
+            let db = Database::<S>::new(&schema, &values, env)?;
             db.load(&noted, 1);
-            let job = Job {
-                reads_first: levers::reads_first(&values),
-                reorder: levers::reorder(&values),
-                ..Job::new(workers, clients, Limit::Requests(trial.requests), seed)
-            };
             let records = Records::default();
-            let run = |noted: &Noted, job| {
-                _ = driver::observe(&db, noted, &job, &Control::new(job.workers), &&records);
-            };
-            match given {
-                None => run(&noted, job),
-                Some(given) => given.acts.iter().for_each(|act| {
-                    noted.mix.enter(act);
-                    run(&noted, Job { clients: facts.clients(act.len()), ..of_act(act, job) });
-                }),
-            }
-            let checked = noted.check(&db.quiesced(), Share::WHOLE, &[]);
+            carry_out(&values, trial, &facts, given, &mut noted, &|noted, job| {
+                _ = driver::drive(&db, &Procedures(noted), job, &Control::new(job.workers), &&records);
+            });
+            let checked = noted.check(&TypedView(&db.quiesced()), Share::WHOLE, &[]);
             Ok(Tried {
                 history: records.into_history(),
                 promise: promise(facts.isolation),
                 has_serial_stamps: S::SERIAL_STAMPS,
                 noticed: checked.err().map(|violation| violation.to_string()),
             })
+        }
+
+        /// The values of all settings that a trial of a scheme with settings of its own has.
+        fn values(own: &'static [Setting], trial: Trial<'_>) -> Result<Values, SettingError> {
+            Values::new(own.iter().chain(Mix::SETTINGS).chain(levers::SETTINGS), trial.given)
+        }
+
+        /// Declares the tables of a trial.
+        fn declare(
+            values: &Values,
+            trial: Trial<'_>,
+            clients: usize,
+            given: Option<Given>,
+            progress: Arc<Progress>,
+        ) -> Result<(Schema, Noted), SettingError> {
+            let drive = Drive { workers: trial.workers as u32, clients: clients as u32, seed: trial.seed };
+            let mut schema = Schema::new();
+            schema.mark_values();
+            schema.lay_out(levers::lay_out(values, Layout::default()));
+            let mut mix = Mix::declare(values, drive, &mut schema)?;
+            if let Some(given) = given {
+                mix = mix.with_rows(given.rows);
+            }
+            Ok((schema, Noted { mix, progress }))
+        }
+
+        /// Has all jobs of a trial done by `run`.
+        fn carry_out(
+            values: &Values,
+            trial: Trial<'_>,
+            facts: &Facts,
+            given: Option<Given>,
+            noted: &mut Noted,
+            run: &dyn Fn(&Noted, &Job),
+        ) {
+            let clients = facts.clients(trial.clients);
+            let job = Job {
+                reads_first: levers::reads_first(values),
+                reorder: levers::reorder(values),
+                ..Job::new(trial.workers, clients, Limit::Requests(trial.requests), trial.seed)
+            };
+            match given {
+                None => run(noted, &job),
+                Some(given) => given.acts.iter().for_each(|act| {
+                    noted.mix.enter(act);
+                    run(noted, &Job { clients: facts.clients(act.len()), ..of_act(act, job) });
+                }),
+            }
         }
 
         /// Returns the level by which a checker judges a scheme.

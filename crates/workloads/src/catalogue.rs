@@ -84,7 +84,7 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
 ];
 
 /// An operation on a workload whose type is known only at run time.
-pub trait Visit {
+pub trait VisitWorkload {
     /// The result of the operation.
     type Out;
 
@@ -96,7 +96,7 @@ pub trait Visit {
 ///
 /// # Panics
 /// No workload has this name: callers look names up in [`WORKLOADS`] first.
-pub fn with<V: Visit>(name: &str, values: &Values, visitor: V) -> V::Out {
+pub fn with<V: VisitWorkload>(name: &str, values: &Values, visitor: V) -> V::Out {
     match name {
         Tpcc::NAME => visitor.visit::<Tpcc>(),
         Tpce::NAME => visitor.visit::<Tpce>(),

@@ -66,7 +66,6 @@ struct Template {
 }
 
 const FORGETS_DELETES: (&str, &str) = ("forgets_deletes", "leaves a value in a record that is deleted");
-const WRITTEN_FIRST: &str = "read, write, insert, delete, leaves and precommit";
 
 const LOCKING: Template = Template {
     variant: "Locking",
@@ -82,10 +81,14 @@ const OPTIMISTIC: Template = Template {
     code: include_str!("buffered.txt"),
     anchor: "commit",
     bug: FORGETS_DELETES,
-    first: WRITTEN_FIRST,
+    first: "leaves, confirm and precommit",
 };
-const TIMESTAMP: Template =
-    Template { variant: "TimestampOrdering", words: "timestamp ordering", ..OPTIMISTIC };
+const TIMESTAMP: Template = Template {
+    variant: "TimestampOrdering",
+    words: "timestamp ordering",
+    first: "read, write, insert, delete, leaves and precommit",
+    ..OPTIMISTIC
+};
 const MULTIVERSION: Template = Template {
     variant: "MultiVersion",
     words: "multi-version",

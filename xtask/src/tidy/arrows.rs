@@ -60,6 +60,7 @@ const ARROWS_OF_TESTS: &[(&str, &str)] = &[
     ("schemes", "proof"),
     // The laboratory and the trials are tested with all schemes. No other part of them names a list of schemes.
     ("trials", "schemes instances"),
+    ("simulations", "schemes stdx"),
     ("lab", "instances"),
     // The benchmark of orders reads a clock.
     ("orders", "sync"),

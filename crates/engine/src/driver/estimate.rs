@@ -16,6 +16,9 @@ const STUDENT: f64 = 2.093;
 /// The first look at the progress of the warm-up, in nanoseconds; later ones are an eighth of the time so far apart.
 const FIRST_LOOK_NS: u64 = 5_000;
 
+/// A run that commits nothing for so many nanoseconds is given up: it would commit nothing for ever.
+const STALLED_NS: u64 = 20_000_000;
+
 /// Moves the run from stage to stage.
 pub(super) fn conduct(estimate: Estimate, workers: usize, control: &Control) -> ThroughputSeries {
     let Estimate { warmup_commits, commits, error, patience, longest_ns } = estimate;
@@ -23,9 +26,17 @@ pub(super) fn conduct(estimate: Estimate, workers: usize, control: &Control) -> 
     let passed_ns = || clock::now_ns() - begun_ns;
     control.enter(Stage::WarmUp);
     let all = |of_worker: u64| of_worker.saturating_mul(workers as u64);
+    let mut last = (0, begun_ns);
     while control.progress().0 < all(warmup_commits) && passed_ns() < longest_ns {
-        if sleep(control, clock::now_ns() + (passed_ns() / 8).max(FIRST_LOOK_NS)).is_none() {
+        let nap_ns = (passed_ns() / 8).clamp(FIRST_LOOK_NS, STALLED_NS / 8);
+        if sleep(control, clock::now_ns() + nap_ns).is_none() {
             break;
+        }
+        let (commits, now_ns) = (control.progress().0, clock::now_ns());
+        if commits > last.0 {
+            last = (commits, now_ns);
+        } else if now_ns - last.1 >= STALLED_NS {
+            control.interrupt();
         }
     }
     let (warm, warmup_ns) = (control.progress().0, passed_ns());
@@ -39,7 +50,11 @@ pub(super) fn conduct(estimate: Estimate, workers: usize, control: &Control) -> 
         let is_enough = || control.progress().0 - warm >= all(commits);
         let is_good = || half_width(rates).is_some_and(|found| found <= error);
         let is_late = rates.len() as u64 >= patience * BATCHES as u64 || passed_ns() >= longest_ns;
-        rates.len().is_multiple_of(BATCHES) && (is_late || is_enough() && is_good())
+        // The rates of intervals that are longer than this and empty.
+        let stalled = (STALLED_NS / interval_ns).max(1) as usize;
+        let is_stalled =
+            rates.len() >= stalled && rates[rates.len() - stalled..].iter().all(|rate| *rate <= 0.0);
+        is_stalled || rates.len().is_multiple_of(BATCHES) && (is_late || is_enough() && is_good())
     };
     watch(control, interval_ns, longest_ns, &mut series.measured_txn_s, is_over);
     control.enter(Stage::Stopping);

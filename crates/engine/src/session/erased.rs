@@ -1,17 +1,18 @@
 //! Attempts without the type of their scheme: the operations over words behind one pointer.
 //!
 //! A stored procedure over an [`ErasedAttempt`] is compiled once, and not once for each scheme. Each statement costs an
-//! indirect call, whose target is the same in a whole run and so is predicted, and a branch on the width of the key.
+//! indirect call, whose target is the same in a whole run and so is predicted, and a branch on whether the key has one
+//! word.
 
 use core::ops::{Bound, ControlFlow, Range, RangeBounds};
 
 use storage::{
-    Additive, AnyKey, Groups, Home, Index, IndexOn, IndexedKey, Indexes, Key, Row, SecondaryKeys, Table,
-    TableId, Which, row_of, row_of_mut, words_of,
+    Additive, AnyKey, CoreKey, Groups, Home, Index, IndexOn, IndexedKey, Indexes, Key, Row, SecondaryKeys,
+    Table, TableId, Which, row_of, row_of_mut, words_of,
 };
 
 use super::words::Homes;
-use super::{Attempt, PREFETCHED_AHEAD, Target, ahead, target, with_width};
+use super::{Attempt, PREFETCHED_AHEAD, Target, ahead, target, with_core};
 use crate::database::bounds;
 use crate::driver::Driver;
 use crate::{Abort, Direction, Observer, Scheme, Sink, Transaction, Write};
@@ -97,11 +98,11 @@ impl<'db, S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, 'db, S, O, L>
     }
 
     fn read(&mut self, target: Target, home: Home, key: &AnyKey) -> Result<Option<&[u64]>, Abort> {
-        with_width!(*key, |key| self.read_words(target, home, key))
+        with_core!(O, *key, |key| self.read_words(target, home, key))
     }
 
     fn write(&mut self, target: Target, home: Home, key: &AnyKey) -> Result<Option<&mut [u64]>, Abort> {
-        with_width!(*key, |key| self.write_words(target, home, key, Write::Modify))
+        with_core!(O, *key, |key| self.write_words(target, home, key, Write::Modify))
     }
 
     fn change(
@@ -111,7 +112,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, 'db, S, O, L>
         key: &AnyKey,
         change: &mut dyn FnMut(&mut [u64]) -> Moved,
     ) -> Result<bool, Abort> {
-        with_width!(*key, |key| self.change_words(target, home, key, change))
+        with_core!(O, *key, |key| self.change_words(target, home, key, change))
     }
 
     fn change_plainly(
@@ -121,23 +122,23 @@ impl<'db, S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, 'db, S, O, L>
         key: &AnyKey,
         change: &mut dyn FnMut(&mut [u64]),
     ) -> Result<bool, Abort> {
-        with_width!(*key, |key| Attempt::change_plainly(self, target, home, key, change))
+        with_core!(O, *key, |key| Attempt::change_plainly(self, target, home, key, change))
     }
 
     fn add(&mut self, target: Target, home: Home, key: &AnyKey, amounts: &[u64]) -> Result<bool, Abort> {
-        with_width!(*key, |key| self.add_words(target, home, key, amounts))
+        with_core!(O, *key, |key| self.add_words(target, home, key, amounts))
     }
 
     fn replace(&mut self, target: Target, home: Home, key: &AnyKey, words: &[u64]) -> Result<bool, Abort> {
-        with_width!(*key, |key| self.replace_words(target, home, key, words))
+        with_core!(O, *key, |key| self.replace_words(target, home, key, words))
     }
 
     fn insert(&mut self, table: TableId, home: Home, key: &AnyKey, groups: &[&[u64]]) -> Result<bool, Abort> {
-        with_width!(*key, |key| self.insert_words(table, key, home, groups))
+        with_core!(O, *key, |key| self.insert_words(table, key, home, groups))
     }
 
     fn delete(&mut self, target: Target, home: Home, key: &AnyKey) -> Result<bool, Abort> {
-        with_width!(*key, |key| self.delete_words(target, home, key))
+        with_core!(O, *key, |key| self.delete_words(target, home, key))
     }
 
     fn scan(
@@ -151,10 +152,12 @@ impl<'db, S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, 'db, S, O, L>
         self.receive();
         self.reach(homes)?;
         let (table, _, which) = shown;
-        match self.tables().get(table).key_words(which) {
-            1 => walk::<u64, _, _, _>(self, shown, keys, direction, see),
-            2 => walk::<u128, _, _, _>(self, shown, keys, direction, see),
-            _ => walk::<[u64; 6], _, _, _>(self, shown, keys, direction, see),
+        if O::MARKS {
+            walk::<AnyKey, _, _, _>(self, shown, keys, direction, see)
+        } else if self.tables().get(table).key_words(which) == 1 {
+            walk::<u64, _, _, _>(self, shown, keys, direction, see)
+        } else {
+            walk::<AnyKey, _, _, _>(self, shown, keys, direction, see)
         }
     }
 
@@ -163,19 +166,14 @@ impl<'db, S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, 'db, S, O, L>
     }
 
     fn fetch(&mut self, table: TableId, groups: Range<usize>, keys: &[AnyKey]) {
-        let store = self.tables().get(table);
-        let index = store.index(Which::Primary);
-        let fetch =
-            |row: storage::RowRef<'db, S>| groups.clone().for_each(|group| row.record(group).prefetch());
-        match store.key_words(Which::Primary) {
-            1 => ahead(index, keys.iter().map(|key| u64::typed(*key)), fetch),
-            2 => ahead(index, keys.iter().map(|key| u128::typed(*key)), fetch),
-            _ => ahead(index, keys.iter().map(|key| <[u64; 6]>::typed(*key)), fetch),
-        }
+        let index = self.tables().get(table).index(Which::Primary);
+        ahead(index, keys.iter().copied(), |row| {
+            groups.clone().for_each(|group| row.record(group).prefetch());
+        });
     }
 }
 
-fn walk<K: IndexedKey, S: Scheme, O: Observer, L: Sink>(
+fn walk<K: CoreKey, S: Scheme, O: Observer, L: Sink>(
     attempt: &mut Attempt<'_, '_, S, O, L>,
     shown: Shown,
     (from, to): (Bound<AnyKey>, Bound<AnyKey>),
@@ -184,7 +182,7 @@ fn walk<K: IndexedKey, S: Scheme, O: Observer, L: Sink>(
 ) -> Result<(), Abort> {
     let may_differ = attempt.may_differ(shown.0);
     let is_secondary = shown.2 != Which::Primary;
-    let keys = (from.map(K::typed), to.map(K::typed));
+    let keys = (from.map(K::of_any), to.map(K::of_any));
     attempt.scan_words(shown, keys, direction, &mut |key: K, words| {
         see(key.any(), words, is_secondary && may_differ())
     })
@@ -220,8 +218,7 @@ impl<'t> ErasedAttempt<'t> {
 /// Returns the bounds of a range of typed keys as keys of any width.
 #[inline]
 fn any_bounds<K: Key>(keys: &impl RangeBounds<K>) -> (Bound<AnyKey>, Bound<AnyKey>) {
-    let (from, to) = bounds(keys);
-    (from.map(IndexedKey::any), to.map(IndexedKey::any))
+    bounds(keys, IndexedKey::any)
 }
 
 impl Transaction for ErasedAttempt<'_> {

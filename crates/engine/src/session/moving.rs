@@ -6,7 +6,7 @@
 use storage::{AnyKey, Home, Insertion, RowRef, SecondaryKeys, TableStore, Which};
 
 use super::touches::spot;
-use super::{Attempt, Place, Session, installs, leave_over, with_width};
+use super::{Attempt, Place, Session, installs, leave_over};
 use crate::driver::Driver;
 use crate::leftovers::{Leftover, Part};
 use crate::{Abort, Observer, Scheme, Sink, Touch};
@@ -65,7 +65,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             }
             if S::Driver::PLANS {
                 self.touch_removed(row, Place { table: row.table().id(), which, key: from })?;
-                with_width!(to, |key| self.touch(|| Touch::Add(spot(row.table(), which, key))))?;
+                self.touch(|| Touch::Add(spot(row.table(), which, to)))?;
             }
             if installs::<S>() {
                 self.move_privately(row, which, from, to)?;
@@ -84,7 +84,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         to: AnyKey,
     ) -> Result<(), Abort> {
         self.session.private.leave(Place { table: row.table().id(), which, key: from }, row);
-        with_width!(to, |key| self.enter_privately(which, key, row))
+        self.enter_privately(which, to, row)
     }
 
     fn move_entry(
@@ -100,14 +100,14 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         if known.is_none() {
             self.session.db.moves().of(row.table().id()).begin(row);
             moves.push(row.id(), Move { row, primary, which, from, to, entered: Vec::new() });
-            let found = row.table().index(Which::Primary).peek_any(primary);
+            let found = row.table().index(Which::Primary).peek_any(&primary);
             if found.is_none_or(|found| !found.is(row)) {
                 return Err(Abort::ReadChanged);
             }
         }
         self.session.moves.get_mut(nth).to = to;
         let index = row.table().index(which);
-        match with_width!(to, |key| self.enter(index, key, row))? {
+        match self.enter(index, to, row)? {
             Insertion::Added => self.session.moves.get_mut(nth).entered.push(to),
             // Entries of other attempts, or left behind by them, stay while this attempt is in flight.
             Insertion::Exists(found) if found.is(row) => {

@@ -8,9 +8,8 @@
 
 use core::ops::{Bound, ControlFlow, Range};
 
-use storage::{AnyKey, IndexedKey, Insertion, NewRow, RowRef, Slot, TableId, Which};
+use storage::{AnyKey, CoreKey, Insertion, NewRow, RowRef, Slot, TableId, Which};
 
-use super::with_width;
 use super::words::Scan;
 use crate::database::Unwatched;
 use crate::{Abort, Direction, Observer, Scheme, Sink};
@@ -38,10 +37,10 @@ impl<'db, S: Scheme> Change<'db, S> {
     pub(crate) fn apply(self, slot: &mut Slot<'db, S>) {
         let index = self.row.table().index(self.place.which);
         if self.adds {
-            let Ok(placed) = with_width!(self.place.key, |key| index.insert(key, self.row, &mut Unwatched));
+            let Ok(placed) = index.insert_any(&self.place.key, self.row, &mut Unwatched);
             assert!(matches!(placed, Insertion::Added), "one commit inserts a key that was missing");
         } else {
-            let is_out = index.remove(self.place.key, self.row, |_| true);
+            let is_out = index.remove(&self.place.key, self.row, |_| true);
             assert!(is_out, "one commit removes a key that was there");
             if self.place.which == Which::Primary {
                 slot.retire_row(self.row);
@@ -149,7 +148,7 @@ impl<'db, S: Scheme> Private<'db, S> {
     }
 
     /// The entries to be added that are in a range of an index's keys.
-    pub(crate) fn range<K: IndexedKey>(
+    pub(crate) fn range<K: CoreKey>(
         &self,
         table: TableId,
         which: Which,
@@ -177,7 +176,7 @@ impl<'db, S: Scheme> Private<'db, S> {
     }
 }
 
-impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, '_, K, S, O, L> {
+impl<K: CoreKey, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, '_, K, S, O, L> {
     /// Shows the attempt's own inserts that come before `key`, or all that are left.
     pub(super) fn show_own(&mut self, key: Option<K>) -> Result<ControlFlow<()>, Abort> {
         while !self.own.is_empty() {
@@ -187,7 +186,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, '_, K, S, 
                 Direction::Backward => adds.before(self.own.end),
             };
             let (place, row) = *adds.get(position).expect("the range of a scan is of entries");
-            let own = K::typed(place.key);
+            let own = K::of_any(place.key);
             let is_next = key.is_none_or(|key| match self.direction {
                 Direction::Forward => own < key,
                 Direction::Backward => own > key,

@@ -2,9 +2,9 @@
 
 use core::ops::Bound;
 
-use storage::{AnyKey, IndexedKey, OrderedKey, RowRef, Shape, TableStore, Which};
+use storage::{CoreKey, RowRef, Shape, TableStore, Which};
 
-use super::{Attempt, Place, with_width};
+use super::{Attempt, Place};
 use crate::driver::Driver;
 use crate::{Abort, Observer, Scheme, Sink, Spot, Touch};
 
@@ -22,12 +22,12 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// Announces the removal from an index of a key of a row that the attempt has found.
     pub(super) fn touch_removed(&mut self, row: RowRef<'db, S>, place: Place) -> Result<(), Abort> {
-        self.touch(|| Touch::Remove(spot_of(row.table(), place.which, place.key)))
+        self.touch(|| Touch::Remove(spot(row.table(), place.which, place.key)))
     }
 
     /// Announces that a scan has come to a row by the key of a secondary index.
     #[inline]
-    pub(super) fn touch_met<K: IndexedKey>(
+    pub(super) fn touch_met<K: CoreKey>(
         &mut self,
         row: RowRef<'db, S>,
         which: Which,
@@ -37,7 +37,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             Which::Primary => Ok(()),
             Which::Secondary { group, position } => self.touch(|| {
                 let primary = row.table().primary_key(group, position, key.any());
-                Touch::Meet(spot_of(row.table(), Which::Primary, primary))
+                Touch::Meet(spot(row.table(), Which::Primary, primary))
             }),
         }
     }
@@ -45,7 +45,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
 /// The numbers of a key of an index.
 #[inline]
-pub(super) fn spot<S: Shape, K: IndexedKey>(store: &TableStore<S>, which: Which, key: K) -> Spot {
+pub(super) fn spot<S: Shape, K: CoreKey>(store: &TableStore<S>, which: Which, key: K) -> Spot {
     let within = match which {
         Which::Primary => 0,
         Which::Secondary { group, position } => 1 + (u64::from(group) << 16 | u64::from(position)),
@@ -58,13 +58,9 @@ pub(super) fn spot<S: Shape, K: IndexedKey>(store: &TableStore<S>, which: Which,
     }
 }
 
-fn spot_of<S: Shape>(store: &TableStore<S>, which: Which, key: AnyKey) -> Spot {
-    with_width!(key, |key| spot(store, which, key))
-}
-
 /// The announcement of a scan of a range of keys.
 #[inline]
-pub(super) fn range<S: Shape, K: IndexedKey>(
+pub(super) fn range<S: Shape, K: CoreKey>(
     store: &TableStore<S>,
     which: Which,
     (from, to): (Bound<K>, Bound<K>),
@@ -73,6 +69,7 @@ pub(super) fn range<S: Shape, K: IndexedKey>(
         Bound::Included(key) | Bound::Excluded(key) => key,
         Bound::Unbounded => open,
     };
-    let [from, to] = [end(from, K::MIN), end(to, K::MAX)].map(|key| spot(store, which, key));
+    let [least, greatest] = K::ends(store.key_words(which));
+    let [from, to] = [end(from, least), end(to, greatest)].map(|key| spot(store, which, key));
     if from.stretch == to.stretch { Touch::Scan(from.stretch, from.is_numbered) } else { Touch::ScanAcross }
 }

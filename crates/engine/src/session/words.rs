@@ -4,14 +4,14 @@
 use core::ops::{Bound, ControlFlow, Range};
 
 use storage::{
-    Home, IndexRef, IndexedKey, Insertion, LeafRef, Lookup, OrderedKey, RecordRef, RowRef, SecondaryKeys,
-    TableId, TableStore, Tables, Walker, Watcher, Which, accumulate,
+    AnyKey, CoreKey, Home, IndexRef, Insertion, LeafRef, Lookup, RecordRef, RowRef, SecondaryKeys, TableId,
+    TableStore, Tables, Walker, Watcher, Which, accumulate,
 };
 use sync::plant::is_planted;
 
 use super::moving::changed;
 use super::touches::{range, spot};
-use super::{Attempt, Place, Session, Unlink, installs, with_width};
+use super::{Attempt, Place, Session, Unlink, installs, with_core};
 use crate::Position;
 use crate::driver::Driver;
 use crate::meter::Phase;
@@ -23,7 +23,8 @@ use crate::{Abort, Direction, Observer, Scheme, Sink, Touch, Write, plants};
 pub(crate) type Homes = (Bound<Home>, Bound<Home>);
 
 /// A column group of a row as the core knows it: numbers, where the typed shell around it has types. The core is
-/// compiled once for each scheme and width of key, and not once for each type of row.
+/// compiled twice for each scheme, for keys of one word and for keys of any width ([`CoreKey`]), and not once for each
+/// type of row.
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) table: TableId,
@@ -96,7 +97,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// The row of a primary key; a miss counts as read.
     #[inline(always)]
-    fn find<K: IndexedKey>(
+    fn find<K: CoreKey>(
         &mut self,
         store: &'db TableStore<S>,
         key: K,
@@ -108,7 +109,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             return Ok(Some(own));
         }
         let (scheme, txn) = (session.db.scheme(), &mut session.txn);
-        let found = store.index(which).get(key, |leaf| scheme.read_gaps(txn, leaf));
+        let found = key.get(store.index(which), |leaf| scheme.read_gaps(txn, leaf));
         session.meter.switch(Phase::Useful);
         found
     }
@@ -132,7 +133,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// The row of a key that may live elsewhere, for a statement.
     #[inline(always)]
-    fn row<K: IndexedKey>(
+    fn row<K: CoreKey>(
         &mut self,
         target: Target,
         home: Home,
@@ -151,7 +152,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// Reads a row: the words of the column group, `None` when the key is not there.
     #[inline(never)]
-    pub(crate) fn read_words<K: IndexedKey>(
+    pub(crate) fn read_words<K: CoreKey>(
         &mut self,
         target: Target,
         home: Home,
@@ -163,7 +164,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         session.meter.switch(Phase::Cc);
         let words = own_writes::read(session.db.scheme(), &mut session.txn, record)?;
         if O::MARKS {
-            session.observer.read(facet(row.table(), target.group), key, words.map(mark_of));
+            session.observer.read(facet(row.table(), target.group), key.any(), words.map(mark_of));
         }
         session.meter.switch(Phase::Useful);
         Ok(words.map(|words| row.table().part(target.number(), row_words::<O>(words))))
@@ -172,7 +173,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     /// Writes a row: the words of the column group, to be changed, `None` when the key is not there. Not for a group
     /// with secondary indexes.
     #[inline(never)]
-    pub(crate) fn write_words<K: IndexedKey>(
+    pub(crate) fn write_words<K: CoreKey>(
         &mut self,
         target: Target,
         home: Home,
@@ -185,7 +186,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// Writes a row's record: the row, and the words to write without the mark.
     #[inline(always)]
-    fn write_record<K: IndexedKey>(
+    fn write_record<K: CoreKey>(
         &mut self,
         target: Target,
         home: Home,
@@ -205,7 +206,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
         let words = own_writes::write(session.db.scheme(), &mut session.txn, record, how)?;
         if O::MARKS && (reads || words.is_none()) {
-            session.observer.read(facet(), key, words.as_deref().map(mark_of));
+            session.observer.read(facet(), key.any(), words.as_deref().map(mark_of));
         }
         session.meter.switch(Phase::Useful);
         let Some(words) = words else { return Ok(None) };
@@ -216,7 +217,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     /// Reads a row and changes it, its secondary keys included: `false` when the key is not there. `change` is given
     /// the words of the column group, and returns the secondary keys before and after the change if they differ.
     #[inline(never)]
-    pub(crate) fn change_words<K: IndexedKey>(
+    pub(crate) fn change_words<K: CoreKey>(
         &mut self,
         target: Target,
         home: Home,
@@ -248,7 +249,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     }
 
     /// Like `change_words`, for a change that knows no types.
-    pub(crate) fn change_plainly<K: IndexedKey>(
+    pub(crate) fn change_plainly<K: CoreKey>(
         &mut self,
         target: Target,
         home: Home,
@@ -267,7 +268,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     /// Adds amounts to a row without reading it, if the scheme can: `false` when the key is not there. Of a column
     /// group without secondary indexes.
     #[inline(never)]
-    pub(crate) fn add_words<K: IndexedKey>(
+    pub(crate) fn add_words<K: CoreKey>(
         &mut self,
         target: Target,
         home: Home,
@@ -285,7 +286,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// Overwrites a row: `false` when the key is not there.
     #[inline(never)]
-    pub(crate) fn replace_words<K: IndexedKey>(
+    pub(crate) fn replace_words<K: CoreKey>(
         &mut self,
         target: Target,
         home: Home,
@@ -303,7 +304,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// Inserts a row that lives at `home`, with a value for each of its column groups: `false` when the key is there.
     #[inline(never)]
-    pub(crate) fn insert_words<K: IndexedKey>(
+    pub(crate) fn insert_words<K: CoreKey>(
         &mut self,
         table: TableId,
         key: K,
@@ -337,16 +338,21 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     /// Deletes a row: `false` when the key is not there. If the table has secondary indexes, the target is their column
     /// group.
     #[inline(never)]
-    pub(crate) fn delete_words<K: IndexedKey>(
+    pub(crate) fn delete_words<K: CoreKey>(
         &mut self,
         target: Target,
         home: Home,
         key: K,
     ) -> Result<bool, Abort> {
-        let (table, group) = (target.table, target.number());
         let Some(row) = self.row(target, home, key)? else { return Ok(false) };
-        let store = self.store(table);
-        let mut unlink = Unlink { row, primary: Some(key.any()), secondary: [None; 2] };
+        self.delete_row(target, row, key.any())
+    }
+
+    /// Deletes the row that was found under a key: `false` when the key has no value.
+    #[inline(never)]
+    fn delete_row(&mut self, target: Target, row: RowRef<'db, S>, key: AnyKey) -> Result<bool, Abort> {
+        let (table, group, store) = (target.table, target.number(), row.table());
+        let mut unlink = Unlink { row, primary: Some(key), secondary: [None; 2] };
         let mut had = [None; 2];
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
@@ -364,7 +370,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             }
             let Some(words) = words else { return Ok(false) };
             let words = store.part(group, row_words::<O>(words));
-            had = store.secondary_keys(group, key.any(), words);
+            had = store.secondary_keys(group, key, words);
             for (position, secondary) in had.into_iter().enumerate() {
                 let which = Which::Secondary { group: target.group, position: position as u16 };
                 unlink.secondary[position] = secondary.map(|key| (which, key));
@@ -404,7 +410,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     /// Shows the words of a column group of the rows in a key range of one index. A row that has moved may be shown
     /// under a secondary key that its visible version does not have, but only if [`may_differ`](Self::may_differ).
     #[inline]
-    pub(crate) fn scan_words<K: IndexedKey>(
+    pub(crate) fn scan_words<K: CoreKey>(
         &mut self,
         (table, group, which): (TableId, u16, Which),
         keys: (Bound<K>, Bound<K>),
@@ -423,7 +429,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// Enters a row under a key of one index; if the key is there already, returns the row that has it.
     #[inline]
-    pub(super) fn enter<K: IndexedKey>(
+    pub(super) fn enter<K: CoreKey>(
         &mut self,
         index: IndexRef<'db, S>,
         key: K,
@@ -435,7 +441,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// Like `enter`, while the meter is in the phase of finding rows already.
     #[inline]
-    fn enter_found<K: IndexedKey>(
+    fn enter_found<K: CoreKey>(
         &mut self,
         index: IndexRef<'db, S>,
         key: K,
@@ -443,14 +449,14 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     ) -> Result<Insertion<'db, S>, Abort> {
         let session = &mut *self.session;
         let mut watch = Watch { scheme: session.db.scheme(), txn: &mut session.txn, row };
-        let placed = index.insert(key, row, &mut watch);
+        let placed = key.insert(index, row, &mut watch);
         session.meter.switch(Phase::Useful);
         placed
     }
 
     /// Finds or makes the row for a key: a new row, which is in the primary index afterwards, or the row that is there.
     /// Also returns whether the row is new.
-    fn place<K: IndexedKey>(
+    fn place<K: CoreKey>(
         &mut self,
         store: &'db TableStore<S>,
         key: K,
@@ -483,7 +489,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     }
 
     /// Like `place`, but the new row stays private to this attempt.
-    fn place_privately<K: IndexedKey>(
+    fn place_privately<K: CoreKey>(
         &mut self,
         store: &'db TableStore<S>,
         key: K,
@@ -495,7 +501,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         if store.lookup() != Lookup::Heap {
             let found = match session.private.find(place) {
                 Some(own) => Some(own),
-                None => store.index(place.which).get(key, |leaf| {
+                None => key.get(store.index(place.which), |leaf| {
                     scheme.adding(txn, leaf)?;
                     // Equal keys of different tables must have different hashes.
                     let table = u64::from(store.id().0).hash();
@@ -516,8 +522,55 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         Ok((row, true))
     }
 
+    /// Enters a row with this primary key into all secondary indexes of a column group with this value. `back` is the
+    /// same row, if this attempt deleted it before.
+    #[inline(never)]
+    fn enter_all(
+        &mut self,
+        row: RowRef<'db, S>,
+        primary: AnyKey,
+        back: &mut Option<Unlink<'db, S>>,
+        (group, value): (u16, &[u64]),
+    ) -> Result<(), Abort> {
+        let store = row.table();
+        let now = store.secondary_keys(usize::from(group), primary, value);
+        if O::MARKS && !store.is_shared() {
+            let record = row.record(usize::from(group));
+            self.session.observer.entries(record.id(), facet(store, group), &[None; 2], &now);
+        }
+        if let Some(unlink) = back.take() {
+            let had = unlink.secondary.map(|had| had.map(|(_, key)| key));
+            return self.move_row(row, primary, &changed(store, group, &had, &now));
+        }
+        for (position, key) in now.into_iter().flatten().enumerate() {
+            let which = Which::Secondary { group, position: position as u16 };
+            with_core!(O, key, |key| self.enter_by(which, key, row))?;
+        }
+        Ok(())
+    }
+
+    /// Enters a row into a secondary index.
+    fn enter_by<K: CoreKey>(&mut self, which: Which, key: K, row: RowRef<'db, S>) -> Result<(), Abort> {
+        self.reach_home(row.table().home(which, key.any()))?;
+        self.touch(|| Touch::Add(spot(row.table(), which, key)))?;
+        if installs::<S>() {
+            return self.enter_privately(which, key, row);
+        }
+        match self.enter(row.table().index(which), key, row)? {
+            Insertion::Added => {
+                if let (Some(unlink), Which::Secondary { position, .. }) = (self.session.added.of(row), which)
+                {
+                    unlink.secondary[usize::from(position)] = Some((which, key.any()));
+                }
+                Ok(())
+            }
+            // The entry of a row that is on its way out of the indexes.
+            Insertion::Exists(_) => Err(Abort::WriteConflict),
+        }
+    }
+
     /// Like `enter`, for a secondary key whose entry stays private to this attempt.
-    pub(super) fn enter_privately<K: IndexedKey>(
+    pub(super) fn enter_privately<K: CoreKey>(
         &mut self,
         which: Which,
         key: K,
@@ -530,7 +583,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
         let (scheme, txn) = (session.db.scheme(), &mut session.txn);
         session.meter.switch(Phase::Index);
-        let found = row.table().index(which).get(key, |leaf| scheme.adding(txn, leaf))?;
+        let found = key.get(row.table().index(which), |leaf| scheme.adding(txn, leaf))?;
         session.meter.switch(Phase::Useful);
         assert!(found.is_none(), "secondary key {key:?} is not unique");
         session.private.enter(place, row);
@@ -546,7 +599,7 @@ fn facet<S: Scheme>(store: &TableStore<S>, group: u16) -> Facet {
 
 /// Reports a write to an observer, and stores the mark of its writer with the written value.
 #[inline]
-fn stamp<O: Observer, K: IndexedKey>(
+fn stamp<O: Observer, K: CoreKey>(
     observer: &mut O,
     facet: impl FnOnce() -> Facet,
     key: K,
@@ -554,27 +607,22 @@ fn stamp<O: Observer, K: IndexedKey>(
     words: &mut [u64],
 ) {
     if O::MARKS {
-        set_mark(words, observer.write(record, facet(), key, false));
+        set_mark(words, observer.write(record, facet(), key.any(), false));
     }
 }
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     /// Reports to the observer that the attempt saw a key's value, or its absence.
     #[inline]
-    fn saw<K: IndexedKey>(&mut self, facet: Facet, key: K, mark: Option<u64>) {
+    fn saw<K: CoreKey>(&mut self, facet: Facet, key: K, mark: Option<u64>) {
         if O::MARKS {
-            self.observer.read(facet, key, mark);
+            self.observer.read(facet, key.any(), mark);
         }
     }
 
     /// Whether a record has a value: a plain read, without regard to the write that follows.
     #[inline(never)]
-    fn finds<K: IndexedKey>(
-        &mut self,
-        facet: Facet,
-        key: K,
-        record: RecordRef<'db, S>,
-    ) -> Result<bool, Abort> {
+    fn finds<K: CoreKey>(&mut self, facet: Facet, key: K, record: RecordRef<'db, S>) -> Result<bool, Abort> {
         let is_there = own_writes::read(self.db.scheme(), &mut self.txn, record)?.is_some();
         if !is_there {
             self.saw(facet, key, None);
@@ -601,7 +649,7 @@ struct Insert<'a, 's, 'db, K, S: Scheme, O: Observer, L: Sink> {
     back: Option<Unlink<'db, S>>,
 }
 
-impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O, L> {
+impl<K: CoreKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O, L> {
     /// One column group: gives it its first value, unless the row turned out to be there.
     #[inline]
     fn group(&mut self, group: u16, value: &[u64]) -> Result<(), Abort> {
@@ -631,7 +679,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O,
         if O::MARKS && !self.is_new {
             // An insert that finds a value does not say which version it found.
             let words = own_writes::read(session.db.scheme(), &mut session.txn, record)?;
-            session.observer.read(facet(store, group), self.key, words.map(mark_of));
+            session.observer.read(facet(store, group), self.key.any(), words.map(mark_of));
             return Ok(());
         }
         if self.is_new && !self.may_adopt {
@@ -653,49 +701,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O,
         if !self.is_new || store.indexes(number) == 0 {
             return Ok(());
         }
-        self.enter_all(group, value)
-    }
-
-    /// Enters the row into all secondary indexes of a column group with this value.
-    #[inline(never)]
-    fn enter_all(&mut self, group: u16, value: &[u64]) -> Result<(), Abort> {
-        let (session, store) = (&mut *self.attempt.session, self.row.table());
-        let now = store.secondary_keys(usize::from(group), self.key.any(), value);
-        if O::MARKS && !store.is_shared() {
-            let record = self.row.record(usize::from(group));
-            session.observer.entries(record.id(), facet(store, group), &[None; 2], &now);
-        }
-        if let Some(unlink) = self.back.take() {
-            let had = unlink.secondary.map(|had| had.map(|(_, key)| key));
-            return self.attempt.move_row(self.row, self.key.any(), &changed(store, group, &had, &now));
-        }
-        for (position, key) in now.into_iter().flatten().enumerate() {
-            let which = Which::Secondary { group, position: position as u16 };
-            with_width!(key, |key| self.enter(which, key))?;
-        }
-        Ok(())
-    }
-
-    /// Enters the row into a secondary index.
-    fn enter<X: IndexedKey>(&mut self, which: Which, key: X) -> Result<(), Abort> {
-        let (row, attempt) = (self.row, &mut *self.attempt);
-        attempt.reach_home(row.table().home(which, key.any()))?;
-        attempt.touch(|| Touch::Add(spot(row.table(), which, key)))?;
-        if installs::<S>() {
-            return attempt.enter_privately(which, key, row);
-        }
-        match attempt.enter(row.table().index(which), key, row)? {
-            Insertion::Added => {
-                if let (Some(unlink), Which::Secondary { position, .. }) =
-                    (attempt.session.added.of(row), which)
-                {
-                    unlink.secondary[usize::from(position)] = Some((which, key.any()));
-                }
-                Ok(())
-            }
-            // The entry of a row that is on its way out of the indexes.
-            Insertion::Exists(_) => Err(Abort::WriteConflict),
-        }
+        self.attempt.enter_all(self.row, self.key.any(), &mut self.back, (group, value))
     }
 
     /// Reports the record that all groups share to the observer, now that it is complete.
@@ -708,7 +714,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O,
         let words = own_writes::write(session.db.scheme(), &mut session.txn, record, Write::Modify)?;
         let words = words.expect("an attempt knows what it has inserted");
         let facet = Facet::primary(row.table().id(), 0);
-        set_mark(words, session.observer.write(record.id(), facet, key, false));
+        set_mark(words, session.observer.write(record.id(), facet, key.any(), false));
         let entries = row.table().entries(key.any(), row_words::<O>(words));
         session.observer.entries(record.id(), facet, &[None; 2], &entries);
         Ok(())
@@ -735,7 +741,7 @@ pub(super) struct Scan<'a, 's, 'db, 'f, K, S: Scheme, O: Observer, L: Sink> {
 
 impl<'a, 's, 'db, 'f, K, S, O, L> Scan<'a, 's, 'db, 'f, K, S, O, L>
 where
-    K: IndexedKey,
+    K: CoreKey,
     S: Scheme,
     O: Observer,
     L: Sink,
@@ -753,14 +759,17 @@ where
         attempt.touch(|| range(store, which, (from, to)))?;
         let index = store.index(which);
         let facet = Facet::of(table, which, store.record_of(usize::from(group)));
-        attempt.session.observer.scan(facet, (from, to), direction);
+        if O::MARKS {
+            let keys = (from.map(K::any), to.map(K::any));
+            attempt.session.observer.scan(facet, store.key_words(which), keys, direction);
+        }
         let own = if installs::<S>() {
             attempt.session.private.range(table, which, from, to)
         } else {
             Range::default()
         };
         let mut scan = Self { attempt, table, group, which, see, direction, own, is_broken: false };
-        index.scan(from, to, direction, &mut scan)?;
+        K::scan(index, (from, to), direction, &mut scan)?;
         if installs::<S>() {
             _ = scan.show_own(None)?;
         }
@@ -785,7 +794,7 @@ where
                 (self.see)(key, row.table().part(usize::from(self.group), row_words::<O>(words)))
         {
             if O::MARKS {
-                session.observer.row(key, mark_of(words));
+                session.observer.row(key.any(), mark_of(words));
             }
             flow = seen;
         }
@@ -800,7 +809,7 @@ where
 
 impl<'db, K, S, O, L> Walker<'db, K, S> for Scan<'_, '_, 'db, '_, K, S, O, L>
 where
-    K: IndexedKey,
+    K: CoreKey,
     S: Scheme,
     O: Observer,
     L: Sink,

@@ -18,8 +18,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use engine::driver::{self, Control, Driver, Job, Limit, Retry, TypeTally};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Quiesced, Records, Schema, Scheme, Share,
-    Transaction, TxnType, Violation, Workload,
+    Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Procedures, Quiesced, Records, Schema,
+    Scheme, Share, Transaction, TxnType, TypedView, Violation, Workload,
 };
 use stdx::{Rng, panics};
 use sync::{Latched, clock, waiter};
@@ -101,9 +101,10 @@ pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<ScriptOutcome
     let db = Database::<S>::new(&schema, values, Env { slots: script.txns() + 1, workers: 1 })?;
     db.load(&show, 1);
     // Nobody asks for the history. A session with another observer would be compiled once more for every scheme.
-    let run = |job: &Job, control: &Control| driver::observe(&db, &show, job, control, &&records).types;
+    let run =
+        |job: &Job, control: &Control| driver::drive(&db, &Procedures(&show), job, control, &&records).types;
     if show.play(&run, &|| rest(&db)) {
-        let rows = show.stage.rows(&db.quiesced());
+        let rows = show.stage.rows(&TypedView(&db.quiesced()));
         show.state.lock().outcome.rows = rows;
     }
     Ok(show.state.into_inner().outcome)
@@ -442,6 +443,7 @@ impl Workload for Show {
     const NAME: &'static str = "script";
     const TYPES: &'static [TxnType] = &TYPES;
     const SETTINGS: &'static [Setting] = &[];
+    const COMPILED_ONCE: bool = true;
     type Input = Option<usize>;
     type Scratch = ();
     type Output = ();

@@ -43,6 +43,14 @@ pub struct Spent {
     pub contention: u64,
 }
 
+impl Spent {
+    /// The picoseconds of all parts together.
+    pub fn sum(&self) -> u64 {
+        let Self { private, l3, memory, coherence, numa, contention } = *self;
+        private + l3 + memory + coherence + numa + contention
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Caches {
@@ -61,7 +69,8 @@ pub(super) struct Caches {
 }
 
 impl Caches {
-    pub(super) fn new(machine: &Machine) -> Self {
+    /// Caches without lines. Memory is on the `homes`, a page on each in turn.
+    pub(super) fn new(machine: &Machine, homes: Vec<u16>) -> Self {
         let topology = &machine.topology;
         let groups = topology.sockets * topology.groups_per_socket;
         let cores = groups * topology.cores_per_group;
@@ -71,7 +80,7 @@ impl Caches {
             if bytes_per_ns > 0.0 { (machine.line_bytes as f64 * 1000.0 / bytes_per_ns) as u64 } else { 0 }
         };
         Self {
-            lines: Lines::new(machine.line_bytes, topology.sockets),
+            lines: Lines::new(machine.line_bytes, homes),
             private: (0..cores).map(|_| Private { l1: tags(&machine.l1), l2: tags(&machine.l2) }).collect(),
             l3: (0..groups).map(|_| tags(&machine.l3)).collect(),
             groups_per_socket: topology.groups_per_socket as u16,
@@ -115,9 +124,13 @@ impl Caches {
         let line = *self.lines.get(id);
         let start = at.max(line.busy_until);
         self.spent.contention += start - at;
+        let is_shared = line.sockets != 0 && line.owner != seat.core;
         let mut ready = if has_copy { start } else { self.bring(seat, start, id) };
         if wish == Wish::Write {
             ready = ready.max(start + self.invalidate(seat, line.sockets));
+        }
+        if is_shared {
+            self.lines.get(id).waited_ps += ready - at;
         }
         let own = 1 << (seat.socket % 64);
         let (coherence, now) = (&self.machine.coherence, self.lines.get(id));

@@ -13,6 +13,8 @@ const PAGE_BYTES: usize = 4096;
 pub(super) struct Line {
     /// Requests that another cache must answer wait until this time.
     pub(super) busy_until: u64,
+    /// Picoseconds that threads have waited for the line while other cores had it.
+    pub(super) waited_ps: u64,
     /// The sockets that may have a copy, one bit each.
     pub(super) sockets: u64,
     /// Counts the times that the line was taken for writing.
@@ -39,18 +41,19 @@ pub(super) struct Lines {
     /// The page that was looked up last.
     last: (usize, LineId),
     line_shift: u32,
-    sockets: u16,
+    /// The sockets that have memory for the program, in the order in which pages are spread over them.
+    homes: Vec<u16>,
 }
 
 impl Lines {
-    pub(super) fn new(line_bytes: u64, sockets: u32) -> Self {
+    pub(super) fn new(line_bytes: u64, homes: Vec<u16>) -> Self {
         Self {
             all: Vec::new(),
             pages: vec![(usize::MAX, 0); 1 << 12],
             used: 0,
             last: (usize::MAX, 0),
             line_shift: line_bytes.trailing_zeros(),
-            sockets: sockets as u16,
+            homes,
         }
     }
 
@@ -67,6 +70,30 @@ impl Lines {
     #[inline]
     pub(super) fn get(&mut self, line: LineId) -> &mut Line {
         &mut self.all[line as usize]
+    }
+
+    /// The addresses of the lines for which threads have waited longest, with the picoseconds that they have waited.
+    pub(super) fn hottest(&self, count: usize) -> Vec<(usize, u64)> {
+        let mut waited: Vec<(u64, usize)> = self
+            .all
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| line.waited_ps > 0)
+            .map(|(at, line)| (line.waited_ps, at))
+            .collect();
+        waited.sort_unstable_by(|one, other| other.cmp(one));
+        waited.truncate(count);
+        waited.into_iter().map(|(ps, at)| (self.address(at), ps)).collect()
+    }
+
+    /// The address of a line.
+    fn address(&self, line: usize) -> usize {
+        let lines = PAGE_BYTES >> self.line_shift;
+        let is_it = |(page, first): &&(usize, LineId)| {
+            *page != usize::MAX && (*first as usize..*first as usize + lines).contains(&line)
+        };
+        let (page, first) = self.pages.iter().find(is_it).expect("every line is of a page");
+        page * PAGE_BYTES + ((line - *first as usize) << self.line_shift)
     }
 
     /// The version of a line.
@@ -94,10 +121,11 @@ impl Lines {
     #[cold]
     fn add(&mut self, page: usize, at: usize) -> LineId {
         let first = self.all.len() as LineId;
-        // Pages lie on the sockets in turn.
-        let home = (self.used % usize::from(self.sockets)) as u16;
+        // Pages are spread over the sockets.
+        let home = self.homes[self.used % self.homes.len()];
         let line = Line {
             busy_until: 0,
+            waited_ps: 0,
             sockets: 0,
             version: 0,
             owner: NOBODY,

@@ -13,14 +13,16 @@ mod tags;
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::rc::Rc;
 
-use sync_sim::hook::{Access, Scheduler};
+use sync_sim::hook::{self, Access, Scheduler};
 
 pub use caches::Spent;
 use caches::{Caches, Seat, Wish};
 use tags::LineId;
 
+use crate::Installed;
 use crate::machine::{Machine, Placement};
 
 /// Bits of a worker's number in the key of its turn.
@@ -62,12 +64,12 @@ struct State {
     /// The workers that are parked at a line.
     parked: BTreeMap<LineId, Vec<usize>>,
     lookahead_ps: u64,
-    counts: Counts,
+    counts: TimedCounts,
 }
 
 /// Counts of a simulation.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
+pub struct TimedCounts {
     /// Accesses to shared words, or copies.
     pub accesses: u64,
     /// The times that another worker went on.
@@ -76,8 +78,6 @@ pub struct Counts {
     pub parks: u64,
     /// The times that a parked worker went on because its time was over.
     pub timeouts: u64,
-    /// Lines that were used.
-    pub instructions: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,27 +114,43 @@ struct Worker {
 impl Timed {
     /// A scheduler of so many workers on a machine; further workers only observe.
     pub fn new(machine: &Machine, placement: Placement, workers: usize, lookahead_ps: u64) -> Self {
+        let seats = seats(machine, placement, workers);
+        // As under a system that interleaves memory over the sockets that a program uses.
+        let homes: BTreeSet<u16> = seats.iter().map(|seat| seat.socket).collect();
         let state = State {
-            seats: seats(machine, placement, workers),
-            caches: Caches::new(machine),
+            caches: Caches::new(machine, homes.into_iter().collect()),
+            seats,
             machine: machine.clone(),
             workers: Vec::new(),
             running: 0,
             turns: BinaryHeap::new(),
             parked: BTreeMap::new(),
             lookahead_ps,
-            counts: Counts::default(),
+            counts: TimedCounts::default(),
         };
         Self { state: RefCell::new(state), is_on: Cell::new(false) }
     }
 
-    /// From the next begin of workers on, time passes.
+    /// Runs `body`, whose calls of [`sync_sim::workers::run`] run under this scheduler.
+    pub fn run<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
+        let _installed = Installed(hook::install(Some(Rc::clone(self) as Rc<dyn Scheduler>)));
+        body()
+    }
+
+    /// From the next call of [`sync_sim::workers::run`] on, time passes. Before, workers run one after the other, for
+    /// instance to load rows.
     pub fn start(&self) {
         self.is_on.set(true);
     }
 
+    /// The addresses of the cache lines for which threads have waited longest because other cores had them, and the
+    /// picoseconds that they have waited, all together.
+    pub fn hottest(&self, count: usize) -> Vec<(usize, u64)> {
+        self.state.borrow().caches.lines.hottest(count)
+    }
+
     /// The counts so far.
-    pub fn counts(&self) -> (Counts, Spent) {
+    pub fn counts(&self) -> (TimedCounts, Spent) {
         let state = self.state.borrow();
         (state.counts, state.caches.spent)
     }
@@ -182,12 +198,6 @@ impl Scheduler for Timed {
         let state = &mut *self.state.borrow_mut();
         let worker = &mut state.workers[state.running];
         worker.clock = worker.clock.max(worker.drained_at) + state.machine.core.fence_ps;
-    }
-
-    fn compute(&self, instructions: u32) {
-        let state = &mut *self.state.borrow_mut();
-        let worker = &mut state.workers[state.running];
-        worker.clock += u64::from(instructions) * worker.instruction_ps;
     }
 }
 

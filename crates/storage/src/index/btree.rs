@@ -315,7 +315,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
 
     /// Adds an entry unless the key is present. A key that is present is reported without a hook or a latch.
     #[inline]
-    pub fn insert<'t, W: Watcher<'t, L>>(
+    pub fn insert<'t, W: Watcher<'t, L> + ?Sized>(
         &'t self,
         key: K,
         row: RowPtr,
@@ -327,7 +327,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     /// Adds an entry like [`insert`](Self::insert), first where `finger` points, and makes it point where
     /// the key went.
     #[inline]
-    pub fn insert_near<'t, W: Watcher<'t, L>>(
+    pub fn insert_near<'t, W: Watcher<'t, L> + ?Sized>(
         &'t self,
         key: K,
         row: RowPtr,
@@ -365,7 +365,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
 
     /// Adds an entry to the leaf that answered for its key at `version`.
     #[inline]
-    fn insert_in<'t, W: Watcher<'t, L>>(
+    fn insert_in<'t, W: Watcher<'t, L> + ?Sized>(
         leaf: &'t Leaf<K, L, LEAF>,
         version: u64,
         key: K,

@@ -24,7 +24,7 @@ use sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use sync::{Latch, VersionLatch, hint};
 
 use crate::index::pool::{Node, Pool, Slab};
-use crate::index::{Inserted, LeafHead, LeafRef, RowPtr, Watcher, pause, tell_miss};
+use crate::index::{Inserted, LeafHead, LeafRef, RowPtr, Told, Watcher, pause, tell_miss};
 use crate::key::OrderedKey;
 use crate::shape::LeafMeta;
 
@@ -280,7 +280,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// Adds an entry unless the key is present. A key that is present is reported without a hook or a
     /// latch.
     #[inline]
-    pub fn insert<'t, W: Watcher<'t, L>>(
+    pub fn insert<'t, W: Watcher<'t, L> + ?Sized>(
         &'t self,
         key: K,
         row: RowPtr,
@@ -314,7 +314,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
             watch.added(before, guard.next());
             drop(guard);
             if is_crowded {
-                self.grow(watch);
+                self.grow(&mut |from, after, into| watch.split(from, after, into));
             }
             return Ok(Inserted::Added);
         }
@@ -374,17 +374,17 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// Splits buckets if too many entries are in overflow buckets.
     #[cold]
-    fn grow<'t, W: Watcher<'t, L>>(&'t self, watch: &mut W) {
+    fn grow<'t>(&'t self, told: Told<'_, 't, L>) {
         let Some(_guard) = self.growing.try_lock() else { return };
         for _ in 0..SPLITS_AT_A_TIME {
             if self.overflows.in_use() * BUCKETS_PER_OVERFLOW > self.buckets() {
-                self.split_next(watch);
+                self.split_next(told);
             }
         }
     }
 
     /// Splits the bucket whose turn it is. The caller holds `growing`.
-    fn split_next<'t, W: Watcher<'t, L>>(&'t self, watch: &mut W) {
+    fn split_next<'t>(&'t self, told: Told<'_, 't, L>) {
         // Relaxed: changed by the holder of `growing` only.
         let count = self.count.load(Ordering::Relaxed);
         let highest_bit = 1 << count.ilog2();
@@ -411,7 +411,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         // Release: pairs with the Acquire in `bucket`.
         self.count.store(count + 1, Ordering::Release);
         let from = LeafRef { head: &from.head, seen };
-        watch.split(from, guard.next(), LeafRef { head: &into.head, seen: into_guard.next() });
+        told(from, guard.next(), LeafRef { head: &into.head, seen: into_guard.next() });
     }
 
     /// Moves the entries of a bucket and its overflow buckets together, and gives back overflow buckets

@@ -234,6 +234,10 @@ pub trait Visitor<'t, K, L> {
     fn entry(&mut self, key: K, row: RowPtr) -> Result<ControlFlow<()>, Self::Stop>;
 }
 
+/// Hears of a split: the leaf that was split, its gap version afterwards, and the new leaf. Not generic in who inserts:
+/// leaves are split rarely, and the code is long.
+type Told<'w, 't, L> = &'w mut dyn FnMut(LeafRef<'t, L>, u64, LeafRef<'t, L>);
+
 /// Pauses before another try, after something has changed during a look at it.
 #[cold]
 fn pause() {

@@ -51,8 +51,9 @@ use engine::{
     Stamp, Ticket, Write, settings, slot_rng,
 };
 use parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
-use parts::tids::{CHANGING as BEING_WRITTEN, NO_VALUE as DELETED, RETIRED, STATUS, TidSets};
-use parts::{Buffered, CommitEpoch, Expected, OwnerId, Temperature};
+use parts::tids::{self, STATUS};
+use parts::value_word::{LOCKED as BEING_WRITTEN, NO_VALUE as DELETED, RETIRED};
+use parts::{CommitEpoch, OwnerId, Temperature, Workspace};
 use stdx::Rng;
 use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::{Ordering, fence};
@@ -110,7 +111,9 @@ pub struct Foedus {
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Foedus>,
-    sets: TidSets<'db, Foedus>,
+    sets: Workspace<'db, Foedus>,
+    /// The TID of the running commit; between attempts, that of the slot's last.
+    tid: u64,
     /// The current lock list.
     locks: CanonicalLocks<'db, Foedus>,
     /// The retrospective lock list of the attempt before, if this attempt is a retry.
@@ -160,7 +163,8 @@ impl Scheme for Foedus {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
-            sets: TidSets::new(&slot),
+            sets: Workspace::new(&slot, Vec::new()),
+            tid: 0,
             rng: slot_rng(slot.id()),
             slot,
             locks: CanonicalLocks::default(),
@@ -197,8 +201,8 @@ impl Scheme for Foedus {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        let Txn { sets, locks, retrospective, .. } = txn;
-        sets.read(record, || self.lock_if_advised(locks, retrospective, record, Mode::Shared))
+        self.lock_if_advised(txn, record, Mode::Shared);
+        txn.sets.read(record)
     }
 
     #[inline]
@@ -208,8 +212,10 @@ impl Scheme for Foedus {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let Txn { sets, locks, retrospective, .. } = txn;
-        sets.write(record, how, || self.lock_if_advised(locks, retrospective, record, Mode::Exclusive))
+        if how == Write::Modify {
+            self.lock_if_advised(txn, record, Mode::Exclusive);
+        }
+        txn.sets.write(record, how)
     }
 
     /// The user's part of an insert: the system transaction is over, and this only notes that the mark is to be
@@ -238,7 +244,8 @@ impl Scheme for Foedus {
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         txn.sets.confirm(|record| {
             let tid = record.header().tid.load(Ordering::Acquire); // Acquire: a later look does not come before.
-            is_as_seen(&txn.locks, record, tid).then_some(tid)
+            let is_as_seen = tid & (BEING_WRITTEN | RETIRED) == 0 && is_as_seen(&txn.locks, record, tid);
+            is_as_seen.then_some(tid)
         })
     }
 
@@ -246,7 +253,7 @@ impl Scheme for Foedus {
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         if end == End::Rollback {
-            txn.sets.only_read();
+            txn.sets.only_read()?;
         }
         if txn.sets.writes.is_empty() {
             return txn.verify();
@@ -256,7 +263,7 @@ impl Scheme for Foedus {
         self.epoch.enter(txn.slot.id());
         let epoch = self.epoch.now(); // 2
         txn.verify()?; // 3
-        txn.sets.choose_tid(epoch); // 4
+        txn.tid = tids::choose(txn.tid, txn.sets.seen_words(), epoch); // 4
         Ok(())
     }
     // ANCHOR_END: commit
@@ -264,11 +271,8 @@ impl Scheme for Foedus {
     // ANCHOR: apply
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
-        let tid = txn.sets.tid;
-        // The last write first: the last records are the hottest, if the procedure has a choice.
-        for at in (0..txn.sets.writes.len()).rev() {
-            let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & DELETED == 0;
-            let (record, value) = txn.sets.writes.ready(at, has_value, Stamp(tid), sink, seen);
+        let tid = txn.tid;
+        txn.sets.install_by(Stamp(tid), sink, seen, |record, value| {
             let word = &record.header().tid;
             let before = word.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
             assert!(before & !STATUS < tid, "a TID grows with each change"); // Invariant (1).
@@ -286,7 +290,7 @@ impl Scheme for Foedus {
             }
             // Release: pairs with the Acquire in `LockBits::copy_stable`.
             word.store(after, Ordering::Release);
-        }
+        });
         self.epoch.leave(txn.slot.id()); // 6
         txn.locks.give_up();
         Stamp(tid)
@@ -319,13 +323,8 @@ impl Foedus {
     /// Waits while that is canonical. Otherwise the attempt does without a lock that others hold, and without the list
     /// from then on.
     #[inline]
-    fn lock_if_advised<'db>(
-        &self,
-        locks: &mut CanonicalLocks<'db, Self>,
-        retrospective: &mut Retrospective<RecordRef<'db, Self>>,
-        record: RecordRef<'db, Self>,
-        mode: Mode,
-    ) {
+    fn lock_if_advised<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>, mode: Mode) {
+        let Txn { locks, retrospective, .. } = txn;
         if let Some(due) = retrospective.reach(record.id()) {
             // Relaxed: a hint. What was to be inserted has left with the attempt.
             let is_there =

@@ -19,7 +19,7 @@
 //!             5. Choose the TID as Silo does.
 //!             6. Install each value; the store of the new TID ends the installing. Unlock.
 //! INVARIANTS  (1) A TID changes only under the record's exclusive lock, and each change gives one it never had
-//!                 (asserted in `install`). An attempt that retires a record has that lock, too.
+//!                 (asserted in `Workspace::install`). An attempt that retires a record has that lock, too.
 //!             (2) An attempt that waits for a lock holds none of the same or a larger address (`CanonicalLocks::lock`
 //!                 gives those up first), and an attempt that installs waits for nothing: so no circle of waits can
 //!                 form.
@@ -46,8 +46,8 @@ use engine::{
     Stamp, Ticket, Write, settings, slot_rng,
 };
 use parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
-use parts::tids::{self, CHANGING as INSTALLING, NO_VALUE, STATUS, TidSets};
-use parts::{Buffered, CommitEpoch, Expected, OwnerId};
+use parts::value_word::{LOCKED as INSTALLING, RETIRED};
+use parts::{CommitEpoch, OwnerId, Workspace, tids};
 use stdx::Rng;
 use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::Ordering;
@@ -94,7 +94,9 @@ pub struct Mocc {
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Mocc>,
-    sets: TidSets<'db, Mocc>,
+    sets: Workspace<'db, Mocc>,
+    /// The TID of the running commit; between attempts, that of the slot's last.
+    tid: u64,
     locks: CanonicalLocks<'db, Mocc>,
     /// The write set in the order of addresses, used if locking had to wait.
     order: Vec<RecordRef<'db, Mocc>>,
@@ -138,7 +140,8 @@ impl Scheme for Mocc {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
-            sets: TidSets::new(&slot),
+            sets: Workspace::new(&slot, Vec::new()),
+            tid: 0,
             rng: slot_rng(slot.id()),
             slot,
             locks: CanonicalLocks::default(),
@@ -176,8 +179,8 @@ impl Scheme for Mocc {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        let Txn { sets, locks, retrospective, .. } = txn;
-        sets.read(record, || self.lock_if_hot(locks, retrospective, record))
+        self.lock_if_hot(txn, record);
+        txn.sets.read(record)
     }
 
     #[inline]
@@ -187,8 +190,10 @@ impl Scheme for Mocc {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let Txn { sets, locks, retrospective, .. } = txn;
-        sets.write(record, how, || self.lock_if_hot(locks, retrospective, record))
+        if how == Write::Modify {
+            self.lock_if_hot(txn, record);
+        }
+        txn.sets.write(record, how)
     }
 
     #[inline]
@@ -214,13 +219,14 @@ impl Scheme for Mocc {
     /// before it installs the first.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         // Acquire: a later look does not come before.
-        txn.sets.confirm(|record| Some(record.header().tid.load(Ordering::Acquire)))
+        let tid = |record: RecordRef<'db, Self>| record.header().tid.load(Ordering::Acquire);
+        txn.sets.confirm(|record| Some(tid(record)).filter(|tid| tid & (INSTALLING | RETIRED) == 0))
     }
 
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         if end == End::Rollback {
-            txn.sets.only_read();
+            txn.sets.only_read()?;
         }
         let decided = self.decide(txn);
         if decided.is_err() {
@@ -231,24 +237,8 @@ impl Scheme for Mocc {
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
-        let tid = txn.sets.tid;
-        // The last write first: the last records are the hottest, if the procedure has a choice.
-        for at in (0..txn.sets.writes.len()).rev() {
-            let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & NO_VALUE == 0;
-            let (record, value) = txn.sets.writes.ready(at, has_value, Stamp(tid), sink, seen);
-            let header = &record.header().tid;
-            let before = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
-            let word = tid | if value.is_none() { NO_VALUE } else { 0 };
-            if is_planted(&plants::MOCC_ENDS_EARLY) {
-                header.store(word, Ordering::Relaxed); // Relaxed: it is wrong in any order.
-            }
-            if let Some(value) = value {
-                record.store(value);
-            }
-            assert!(before & !STATUS < tid, "a TID grows with each change"); // Invariant (1).
-            // Release: pairs with the Acquire in `LockBits::copy_stable`.
-            header.store(word, Ordering::Release);
-        }
+        let tid = txn.tid;
+        txn.sets.install(Stamp(tid), sink, seen, &plants::MOCC_ENDS_EARLY, |_| tid); // 6
         txn.locks.give_up();
         self.epoch.leave(txn.slot.id());
         Stamp(tid)
@@ -256,7 +246,7 @@ impl Scheme for Mocc {
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        txn.sets.writes.unlock(tids::BITS, |record| &record.header().tid);
+        txn.sets.writes.unlock();
         txn.locks.give_up();
         self.epoch.leave(txn.slot.id());
     }
@@ -278,16 +268,11 @@ impl Mocc {
     // ANCHOR: hot
     /// Locks a record that is about to be read if it is hot, or if it has failed the transaction before.
     #[inline]
-    fn lock_if_hot<'db>(
-        &self,
-        locks: &mut CanonicalLocks<'db, Self>,
-        retrospective: &Retrospective<RecordRef<'db, Self>>,
-        record: RecordRef<'db, Self>,
-    ) {
-        if let Some(mode) = retrospective.find(record.id()) {
-            locks.lock(record, mode);
+    fn lock_if_hot<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) {
+        if let Some(mode) = txn.retrospective.find(record.id()) {
+            txn.locks.lock(record, mode);
         } else if self.hot == 0 || record.header().temperature.degrees(|| self.era()) >= self.hot {
-            locks.lock(record, Mode::Shared);
+            txn.locks.lock(record, Mode::Shared);
         }
     }
     // ANCHOR_END: hot
@@ -307,10 +292,11 @@ impl Mocc {
         txn.lock_write_set(); // 1
         // Only now: an attempt that waited for a lock would have held the epoch up.
         self.epoch.enter(txn.slot.id());
-        txn.begin_installing()?; // 2
+        // It waits for nobody, because nobody else has the locks.
+        txn.sets.lock_write_set()?; // 2
         let epoch = self.epoch.now(); // 3
         self.validate(txn)?; // 4
-        txn.sets.choose_tid(epoch); // 5
+        txn.tid = tids::choose(txn.tid, txn.sets.seen_words(), epoch); // 5
         Ok(())
     }
     // ANCHOR_END: commit
@@ -370,14 +356,4 @@ impl<'db> Txn<'db> {
         }
     }
     // ANCHOR_END: lock
-
-    /// Step 2 of COMMIT: it waits for nobody, because nobody else has the locks.
-    #[inline]
-    fn begin_installing(&mut self) -> Result<(), Abort> {
-        self.sets.writes.lock(
-            tids::BITS,
-            |record| &record.header().tid,
-            |write, word| write.note.confirm(word, word & NO_VALUE == 0),
-        )
-    }
 }

@@ -14,7 +14,7 @@
 //!             3. Each leaf read must have its gap version.
 //!             4. Install each value with the end number; the store of the new word unlatches.
 //! INVARIANTS  (1) A value changes only under its latch, and a later change has a greater number (asserted in
-//!                 `install`).
+//!                 `Workspace::install`).
 //!             (2) An attempt that latches, or waits for a latch, holds only latches of smaller addresses, so
 //!                 attempts never deadlock (`latch_all`).
 //!             (3) A number is drawn with all latches held, and a record that is latched is not read. So an attempt
@@ -41,9 +41,10 @@ use engine::{
     Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme, Sink,
     Stamp, Ticket, Write, settings,
 };
-use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, Expected, LockBits, Timestamps};
-use storage::{InPlace, Meta, RecordRef, Shape, Slot};
-use sync::atomic::{AtomicU64, Ordering, fence};
+use parts::value_word::{LOCK as LATCH, NO_VALUE, STATUS_BITS as NUMBER_SHIFT};
+use parts::{OnlyRead, ReadSet, Timestamps, Validates, ValueWord, Workspace};
+use storage::{InPlace, RecordRef, Shape, Slot};
+use sync::atomic::{Ordering, fence};
 use sync::plant::is_planted;
 
 settings! {
@@ -58,34 +59,12 @@ settings! {
     }
 }
 
-const LATCHED: u64 = 1;
-const NO_VALUE: u64 = 2;
-const RETIRED: u64 = 4;
-const LATCH: LockBits = LockBits { locked: LATCHED, retired: RETIRED };
-const NUMBER_SHIFT: u32 = 3;
-
 /// The state that all transactions share: the numbers.
 #[derive(Debug)]
 pub struct Occ {
     numbers: Timestamps,
     /// Whether a read of a value that is too new aborts at once.
     aborts_early: bool,
-}
-
-/// A record's word.
-#[derive(Debug)]
-pub struct Header(AtomicU64);
-
-impl Default for Header {
-    fn default() -> Self {
-        Self(AtomicU64::new(NO_VALUE))
-    }
-}
-
-impl Meta for Header {
-    fn reset(&self) {
-        self.0.store(NO_VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
-    }
 }
 
 /// A record that an attempt has touched, and its word then.
@@ -97,27 +76,55 @@ struct Touched<'db> {
     is_read: bool,
 }
 
+/// The read set, and the begin with which it is compared.
+#[derive(Debug)]
+struct Reads<'db> {
+    only_read: OnlyRead<'db, Occ>,
+    /// The last number at the begin.
+    start: u64,
+    /// See [`Occ::aborts_early`].
+    aborts_early: bool,
+}
+
+impl<'db> ReadSet<'db, Occ> for Reads<'db> {
+    #[inline]
+    fn clear(&mut self) {
+        self.only_read.clear();
+    }
+
+    // ANCHOR: early
+    /// Aborts an attempt at once that has read a value which is too new.
+    #[inline]
+    fn note(&mut self, record: RecordRef<'db, Occ>, word: u64, write: Option<Write>) -> Result<(), Abort> {
+        let is_read = matches!(write, None | Some(Write::Modify));
+        if is_read && self.aborts_early && word >> NUMBER_SHIFT > self.start {
+            return Err(Abort::ReadChanged);
+        }
+        self.only_read.note(record, word, write)
+    }
+    // ANCHOR_END: early
+
+    #[inline]
+    fn records(&self) -> impl Iterator<Item = (RecordRef<'db, Occ>, u64)> {
+        self.only_read.iter().copied()
+    }
+}
+
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Occ>,
-    /// The last number at its begin.
-    start: u64,
-    reads: Vec<Touched<'db>>,
-    writes: BufferedWrites<'db, Occ, Expected>,
-    leaves: LeafSet<'db, ()>,
+    sets: Workspace<'db, Occ, Reads<'db>>,
     /// The records to be latched, each once, in the order of addresses.
     touched: Vec<Touched<'db>>,
     /// How many records of `touched` are latched.
     latched: usize,
     /// The number of the running commit.
     end: u64,
-    /// The copy that the last read lent.
-    copy: CopyBuffer,
 }
 
 impl Shape for Occ {
-    type Header = Header;
+    type Header = ValueWord;
     type Version = ();
     type Leaf = ();
     type Data = InPlace;
@@ -146,17 +153,8 @@ impl Scheme for Occ {
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
-        Txn {
-            writes: BufferedWrites::new(&slot),
-            slot,
-            start: 0,
-            reads: Vec::new(),
-            leaves: LeafSet::default(),
-            touched: Vec::new(),
-            latched: 0,
-            end: 0,
-            copy: CopyBuffer::default(),
-        }
+        let reads = Reads { only_read: Vec::new(), start: 0, aborts_early: self.aborts_early };
+        Txn { sets: Workspace::new(&slot, reads), slot, touched: Vec::new(), latched: 0, end: 0 }
     }
 
     #[inline]
@@ -165,21 +163,19 @@ impl Scheme for Occ {
     }
 
     fn loaded(&self, record: RecordRef<'_, Self>) {
-        record.header().0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+        record.header().load();
     }
 
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, _: &Ticket) -> Result<(), Abort> {
-        txn.reads.clear();
-        txn.writes.clear();
-        txn.leaves.clear();
-        txn.start = self.numbers.last();
+        txn.sets.clear();
+        txn.sets.reads.start = self.numbers.last();
         Ok(())
     }
 
     #[inline]
     fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
-        Some(&mut txn.writes)
+        Some(&mut txn.sets.writes)
     }
 
     #[inline]
@@ -188,10 +184,10 @@ impl Scheme for Occ {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        let copy = txn.copy.room(record.width());
-        let word = copy_stable(record, Some(copy))?;
-        self.observe(txn, record, word)?;
-        Ok((word & NO_VALUE == 0).then(|| &*txn.copy.room(record.width())))
+        if is_planted(&plants::OCC_STARTS_LATE) {
+            txn.sets.reads.start = self.numbers.last();
+        }
+        txn.sets.read(record)
     }
 
     #[inline]
@@ -201,17 +197,7 @@ impl Scheme for Occ {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let value = txn.writes.room(record);
-        let is_blind = how != Write::Modify;
-        let word = copy_stable(record, (!is_blind).then(|| txn.writes.room_mut(value)))?;
-        if word & NO_VALUE != 0 {
-            self.observe(txn, record, word)?;
-            return Ok(None);
-        }
-        if !is_blind {
-            self.check_early(txn.start, word)?;
-        }
-        Ok(txn.writes.push(record, Some(value), Expected { word, is_blind }))
+        txn.sets.write(record, how)
     }
 
     #[inline]
@@ -220,88 +206,57 @@ impl Scheme for Occ {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let word = copy_stable(record, None)?;
-        if word & NO_VALUE == 0 {
-            self.observe(txn, record, word)?;
-            return Ok(None);
-        }
-        self.check_early(txn.start, word)?;
-        let value = txn.writes.room(record);
-        Ok(txn.writes.push(record, Some(value), Expected { word, is_blind: false }))
+        txn.sets.insert(record)
     }
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        let word = copy_stable(record, None)?;
-        if word & NO_VALUE != 0 {
-            self.observe(txn, record, word)?;
-            return Ok(false);
-        }
-        txn.writes.push(record, None, Expected { word, is_blind: true });
-        Ok(true)
+        txn.sets.delete(record)
     }
 
     #[inline]
     fn leaves<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<&'t mut LeafSet<'db, ()>> {
-        Some(&mut txn.leaves)
+        Some(&mut txn.sets.leaves)
     }
 
     /// The installer has latched all its records before it installs the first, so nothing that was seen may be
     /// latched or newer.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
-        let word = |record| copy_stable(record, None).ok();
-        let reads = txn.reads.iter().map(|read| (read.record, read.word));
-        txn.writes.confirm(reads, word, |word| word & NO_VALUE == 0)?;
-        txn.leaves.confirm()
+        txn.sets.confirm(|record| Self::copy_stable(record, None).ok())
     }
 
     // ANCHOR: commit
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         if end == End::Rollback {
-            txn.only_read();
+            txn.sets.only_read()?;
         }
         let early = is_planted(&plants::OCC_DRAWS_EARLY).then(|| self.numbers.draw());
         txn.latch_all()?; // 1
         // 2. An attempt that draws a number, or takes one that was drawn, sees what was done before the draw: keys
         //    that have entered.
-        let number = || if txn.writes.is_empty() { self.numbers.last() } else { self.numbers.draw() };
+        let number = || if txn.sets.writes.is_empty() { self.numbers.last() } else { self.numbers.draw() };
         txn.end = early.unwrap_or_else(number);
         let skips = is_planted(&plants::OCC_SKIPS_LEAVES);
-        if skips || txn.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) } // 3
+        if skips || txn.sets.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) } // 3
     }
     // ANCHOR_END: commit
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
-        let stamp = Stamp(txn.end);
+        let end = txn.end;
         // Release fence: pairs with the Acquire fence in `LockBits::copy_stable`, so that a copy which saw a store
         // from below sees the latch.
         fence(Ordering::Release);
-        // The last write first: the last records are the hottest, if the procedure has a choice.
-        for at in (0..txn.writes.len()).rev() {
-            let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & NO_VALUE == 0;
-            let (record, value) = txn.writes.ready(at, has_value, stamp, sink, seen);
-            let header = &record.header().0;
-            let word = txn.end << NUMBER_SHIFT | if value.is_none() { NO_VALUE } else { 0 };
-            if is_planted(&plants::OCC_UNLATCHES_EARLY) {
-                header.store(word, Ordering::Relaxed); // Relaxed: it is wrong in any order.
-            }
-            if let Some(value) = value {
-                record.store(value);
-            }
-            // Relaxed: this attempt holds the latch. Invariant (1).
-            assert!(header.load(Ordering::Relaxed) < word | LATCHED, "numbers grow with each change");
-            // Release: pairs with the Acquire in `LockBits::copy_stable` and of the next latch. 4
-            header.store(word, Ordering::Release);
-        }
+        let early = &plants::OCC_UNLATCHES_EARLY;
+        txn.sets.install(Stamp(end), sink, seen, early, |_| end << NUMBER_SHIFT); // 4
         for read in txn.touched.drain(..txn.latched) {
-            if txn.writes.find(read.record).is_none() {
+            if txn.sets.writes.find(read.record).is_none() {
                 LATCH.unlock(&read.record.header().0);
             }
         }
         txn.latched = 0;
-        stamp
+        Stamp(end)
     }
 
     #[inline]
@@ -313,67 +268,27 @@ impl Scheme for Occ {
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
-        LATCH.retire(&record.header().0, NO_VALUE)
+        record.header().retire()
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let copy = txn.copy.room(record.width());
-        let word = copy_stable(record, Some(copy)).ok()?;
-        (word & NO_VALUE == 0).then_some(copy)
+        txn.sets.latest(record)
     }
-}
-
-impl Buffers<Expected> for Occ {}
-
-/// The word of a record that nobody has latched, and its value as of that word.
-#[inline(always)]
-fn copy_stable(record: RecordRef<'_, Occ>, copy: Option<&mut [u64]>) -> Result<u64, Abort> {
-    LATCH.copy_stable(record, &record.header().0, NO_VALUE, copy)
-}
-
-impl Occ {
-    /// Notes that the attempt has read a record.
-    #[inline]
-    fn observe<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>, word: u64) -> Result<(), Abort> {
-        self.check_early(txn.start, word)?;
-        txn.reads.push(Touched { record, word, is_read: true });
-        if is_planted(&plants::OCC_STARTS_LATE) {
-            txn.start = self.numbers.last();
-        }
-        Ok(())
-    }
-
-    // ANCHOR: early
-    /// Aborts an attempt that began at `start` and has read a record with this word, if the attempt cannot commit.
-    #[inline]
-    fn check_early(&self, start: u64, word: u64) -> Result<(), Abort> {
-        if self.aborts_early && word >> NUMBER_SHIFT > start { Err(Abort::ReadChanged) } else { Ok(()) }
-    }
-    // ANCHOR_END: early
 }
 
 impl Txn<'_> {
-    /// Turns the writes into reads, for a rollback.
-    fn only_read(&mut self) {
-        let writes = self.writes.drain();
-        self.reads.extend(writes.map(|write| Touched {
-            record: write.record,
-            word: write.note.word,
-            is_read: true,
-        }));
-    }
-
     // ANCHOR: latch
     /// Step 1 of COMMIT.
     #[inline]
     fn latch_all(&mut self) -> Result<(), Abort> {
-        let writes = self.writes.iter().map(|write| Touched {
+        let reads = self.sets.reads.records().map(|(record, word)| Touched { record, word, is_read: true });
+        let writes = self.sets.writes.iter().map(|write| Touched {
             record: write.record,
             word: write.note.word,
             is_read: !write.note.is_blind,
         });
         self.touched.clear();
-        self.touched.extend(self.reads.iter().copied().chain(writes));
+        self.touched.extend(reads.chain(writes));
         // Of several entries of a record, one that was read stays, if there is one.
         self.touched.sort_unstable_by_key(|touched| (touched.record.id(), !touched.is_read));
         self.touched.dedup_by_key(|touched| touched.record.id());
@@ -383,7 +298,7 @@ impl Txn<'_> {
             let now = LATCH.lock(&touched.record.header().0).map_err(|_| lost)?;
             self.latched += 1;
             let is_changed = if touched.is_read {
-                now >> NUMBER_SHIFT > self.start && !is_planted(&plants::OCC_SKIPS_READS)
+                now >> NUMBER_SHIFT > self.sets.reads.start && !is_planted(&plants::OCC_SKIPS_READS)
             } else {
                 (now ^ touched.word) & NO_VALUE != 0
             };

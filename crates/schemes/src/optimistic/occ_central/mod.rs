@@ -46,9 +46,10 @@ use engine::{
     Abort, AccessSet, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire,
     Scheme, Sink, Stamp, Ticket, Write, settings,
 };
-use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, LockBits, WriteOrder};
-use storage::{InPlace, Meta, RecordRef, Shape, Slot};
-use sync::atomic::{AtomicU64, Ordering, fence};
+use parts::value_word::{NO_VALUE, RETIRED, STATUS_BITS};
+use parts::{ReadSet, ValueWord, Workspace, WriteOrder};
+use storage::{InPlace, RecordRef, Shape, Slot};
+use sync::atomic::{Ordering, fence};
 use sync::plant::is_planted;
 
 use self::write_sets::{Comparison, WriteSets};
@@ -69,35 +70,14 @@ settings! {
     }
 }
 
-const LOCKED: u64 = 1;
-const NO_VALUE: u64 = 2;
-const RETIRED: u64 = 4;
-const LOCK: LockBits = LockBits { locked: LOCKED, retired: RETIRED };
-const STATUS: u64 = LOCKED | NO_VALUE | RETIRED;
 /// One change.
-const CHANGE: u64 = 8;
+const CHANGE: u64 = 1 << STATUS_BITS;
 
 /// The state that all transactions share: the write sets of others.
 #[derive(Debug)]
 pub struct OccCentral {
     sets: WriteSets,
     write_order: WriteOrder,
-}
-
-/// A record's word.
-#[derive(Debug)]
-pub struct Header(AtomicU64);
-
-impl Default for Header {
-    fn default() -> Self {
-        Self(AtomicU64::new(NO_VALUE))
-    }
-}
-
-impl Meta for Header {
-    fn reset(&self) {
-        self.0.store(NO_VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
-    }
 }
 
 /// A record that an attempt has touched.
@@ -112,23 +92,50 @@ struct Touched<'db> {
     is_missing: bool,
 }
 
+impl<'db> ReadSet<'db, OccCentral> for AccessSet<Touched<'db>> {
+    #[inline]
+    fn clear(&mut self) {
+        self.clear();
+    }
+
+    #[inline]
+    fn note(
+        &mut self,
+        record: RecordRef<'db, OccCentral>,
+        word: u64,
+        write: Option<Write>,
+    ) -> Result<(), Abort> {
+        let is_read = matches!(write, None | Some(Write::Modify));
+        let is_missing = word & NO_VALUE != 0;
+        if let Some(known) = self.find(record.id()) {
+            let touched = self.get_mut(known);
+            touched.is_read |= is_read;
+            touched.is_missing |= is_missing;
+        } else {
+            self.push(record.id(), Touched { record, word, is_read, is_missing });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn records(&self) -> impl Iterator<Item = (RecordRef<'db, OccCentral>, u64)> {
+        self.iter().map(|touched| (touched.record, touched.word))
+    }
+}
+
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, OccCentral>,
-    touched: AccessSet<Touched<'db>>,
-    /// Each write with the word that its record had when the attempt first came to write it.
-    writes: BufferedWrites<'db, OccCentral, u64>,
-    leaves: LeafSet<'db, ()>,
+    /// With all records that the attempt has touched.
+    sets: Workspace<'db, OccCentral, AccessSet<Touched<'db>>>,
     /// The ids of the records that are written.
     written: Vec<usize>,
     comparison: Comparison,
-    /// The copy that the last read lent.
-    copy: CopyBuffer,
 }
 
 impl Shape for OccCentral {
-    type Header = Header;
+    type Header = ValueWord;
     type Version = ();
     type Leaf = ();
     type Data = InPlace;
@@ -157,13 +164,10 @@ impl Scheme for OccCentral {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
-            writes: BufferedWrites::new(&slot).in_order(self.write_order),
+            sets: Workspace::new(&slot, AccessSet::default()).in_order(self.write_order),
             slot,
-            touched: AccessSet::default(),
-            leaves: LeafSet::default(),
             written: Vec::new(),
             comparison: Comparison::default(),
-            copy: CopyBuffer::default(),
         }
     }
 
@@ -173,21 +177,19 @@ impl Scheme for OccCentral {
     }
 
     fn loaded(&self, record: RecordRef<'_, Self>) {
-        record.header().0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+        record.header().load();
     }
 
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, _: &Ticket) -> Result<(), Abort> {
-        txn.touched.clear();
-        txn.writes.clear();
-        txn.leaves.clear();
+        txn.sets.clear();
         self.sets.begin(&mut txn.comparison);
         Ok(())
     }
 
     #[inline]
     fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
-        Some(&mut txn.writes)
+        Some(&mut txn.sets.writes)
     }
 
     #[inline]
@@ -196,10 +198,7 @@ impl Scheme for OccCentral {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        let copy = txn.copy.room(record.width());
-        let word = copy_stable(record, Some(copy))?;
-        txn.touch(record, word, true);
-        Ok((word & NO_VALUE == 0).then(|| &*txn.copy.room(record.width())))
+        txn.sets.read(record)
     }
 
     #[inline]
@@ -209,12 +208,7 @@ impl Scheme for OccCentral {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let value = txn.writes.room(record);
-        let is_read = how == Write::Modify;
-        let word = copy_stable(record, is_read.then(|| txn.writes.room_mut(value)))?;
-        let has_value = word & NO_VALUE == 0;
-        txn.touch(record, word, is_read || !has_value);
-        Ok(if has_value { txn.writes.push(record, Some(value), word) } else { None })
+        txn.sets.write(record, how)
     }
 
     #[inline]
@@ -223,128 +217,88 @@ impl Scheme for OccCentral {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let word = copy_stable(record, None)?;
-        txn.touch(record, word, true);
-        if word & NO_VALUE == 0 {
-            return Ok(None);
-        }
-        let value = txn.writes.room(record);
-        Ok(txn.writes.push(record, Some(value), word))
+        txn.sets.insert(record)
     }
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        let word = copy_stable(record, None)?;
-        let has_value = word & NO_VALUE == 0;
-        txn.touch(record, word, !has_value);
-        if has_value {
-            txn.writes.push(record, None, word);
-        }
-        Ok(has_value)
+        txn.sets.delete(record)
     }
 
     #[inline]
     fn leaves<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<&'t mut LeafSet<'db, ()>> {
-        Some(&mut txn.leaves)
+        Some(&mut txn.sets.leaves)
     }
 
     /// The installer has locked all its records before it installs the first, so nothing that was seen may be locked
     /// or newer.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         // Acquire: a later look does not come before.
-        let is_as_seen =
-            |touched: &Touched<'_>| touched.record.header().0.load(Ordering::Acquire) == touched.word;
-        if !txn.touched.iter().all(is_as_seen) {
-            return Err(Abort::ReadChanged);
-        }
-        txn.leaves.confirm()
+        txn.sets.confirm(|record| Some(record.header().0.load(Ordering::Acquire)))
     }
 
     // ANCHOR: commit
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
-        txn.written.clear();
-        if end == End::Commit {
-            txn.written.extend(txn.writes.iter().map(|write| write.record.id()));
+        if end == End::Rollback {
+            txn.sets.only_read()?;
         }
+        txn.written.clear();
+        txn.written.extend(txn.sets.writes.iter().map(|write| write.record.id()));
         self.sets.enter(txn.slot.id(), &txn.written, &mut txn.comparison); // 1
-        self.compare(txn, end)?; // 2
+        self.compare(txn)?; // 2
         txn.validate()?; // 3
-        if end == End::Commit { txn.lock_write_set() } else { Ok(()) } // 4
+        txn.lock_write_set() // 4
     }
     // ANCHOR_END: commit
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let stamp = Stamp(txn.comparison.order());
-        if txn.writes.is_empty() {
+        if txn.sets.writes.is_empty() {
             return stamp;
         }
         // Release fence: pairs with the Acquire fence in `LockBits::copy_stable`, so that a copy which saw a store
         // from below sees the lock.
         fence(Ordering::Release);
-        // The last write first: the last records are the hottest, if the procedure has a choice.
-        for at in (0..txn.writes.len()).rev() {
-            let has_value = |write: &Buffered<'_, _, u64>| write.note & NO_VALUE == 0;
-            let (record, value) = txn.writes.ready(at, has_value, stamp, sink, seen);
-            let header = &record.header().0;
-            let before = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
-            let word = (before & !STATUS) + CHANGE + if value.is_none() { NO_VALUE } else { 0 };
-            if is_planted(&plants::OCC_CENTRAL_UNLOCKS_EARLY) {
-                header.store(word, Ordering::Relaxed); // Relaxed: it is wrong in any order.
-            }
-            if let Some(value) = value {
-                record.store(value);
-            }
-            // Release: pairs with the Acquire in `LockBits::copy_stable` and of the next lock. 5
-            header.store(word, Ordering::Release);
-        }
+        let next = |before| before - before % CHANGE + CHANGE;
+        txn.sets.install(stamp, sink, seen, &plants::OCC_CENTRAL_UNLOCKS_EARLY, next); // 5
         self.sets.commit(txn.slot.id(), &txn.written, &mut txn.comparison); // 6
         stamp
     }
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        txn.writes.unlock(LOCK, |record| &record.header().0);
+        txn.sets.writes.unlock();
         self.sets.give_up(txn.slot.id(), &mut txn.comparison);
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
-        LOCK.retire(&record.header().0, NO_VALUE)
+        record.header().retire()
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let copy = txn.copy.room(record.width());
-        let word = copy_stable(record, Some(copy)).ok()?;
-        (word & NO_VALUE == 0).then_some(copy)
+        txn.sets.latest(record)
     }
-}
-
-impl Buffers<u64> for OccCentral {}
-
-/// The word of a record that nobody has locked, and its value as of that word.
-#[inline(always)]
-fn copy_stable(record: RecordRef<'_, OccCentral>, copy: Option<&mut [u64]>) -> Result<u64, Abort> {
-    LOCK.copy_stable(record, &record.header().0, NO_VALUE, copy)
 }
 
 impl OccCentral {
     // ANCHOR: compare
-    /// Step 2 of COMMIT. An attempt that rolls back counts as having only read what it was to write.
+    /// Step 2 of COMMIT.
     #[inline]
-    fn compare(&self, txn: &Txn<'_>, end: End) -> Result<(), Abort> {
-        let is_read = |touched: &Touched<'_>| touched.is_read || end == End::Rollback;
+    fn compare(&self, txn: &Txn<'_>) -> Result<(), Abort> {
+        let touched = &txn.sets.reads;
         if !is_planted(&plants::OCC_CENTRAL_SKIPS_HISTORY) {
-            self.sets.compare_committed(&txn.comparison, |record| match txn.touched.find(record) {
-                Some(at) if is_read(txn.touched.get(at)) => Err(Abort::ReadChanged),
+            self.sets.compare_committed(&txn.comparison, |record| match touched.find(record) {
+                Some(at) if touched.get(at).is_read => Err(Abort::ReadChanged),
                 _ => Ok(()),
             })?;
         }
         if is_planted(&plants::OCC_CENTRAL_SKIPS_ACTIVE) {
             return Ok(());
         }
-        self.sets.compare_active(&txn.comparison, |record| match txn.touched.find(record) {
-            Some(at) if is_read(txn.touched.get(at)) => Err(Abort::ReadChanged),
+        self.sets.compare_active(&txn.comparison, |record| match touched.find(record) {
+            Some(at) if touched.get(at).is_read => Err(Abort::ReadChanged),
             Some(_) => Err(Abort::WriteConflict),
             None => Ok(()),
         })
@@ -352,20 +306,7 @@ impl OccCentral {
     // ANCHOR_END: compare
 }
 
-impl<'db> Txn<'db> {
-    /// Notes that a record was seen with this word.
-    #[inline]
-    fn touch(&mut self, record: RecordRef<'db, OccCentral>, word: u64, is_read: bool) {
-        let is_missing = word & NO_VALUE != 0;
-        if let Some(known) = self.touched.find(record.id()) {
-            let touched = self.touched.get_mut(known);
-            touched.is_read |= is_read;
-            touched.is_missing |= is_missing;
-        } else {
-            self.touched.push(record.id(), Touched { record, word, is_read, is_missing });
-        }
-    }
-
+impl Txn<'_> {
     // ANCHOR: validate
     /// Step 3 of COMMIT.
     #[inline]
@@ -375,23 +316,19 @@ impl<'db> Txn<'db> {
         let is_retired =
             |touched: &Touched<'_>| touched.record.header().0.load(Ordering::Relaxed) & RETIRED != 0;
         let trusts = is_planted(&plants::OCC_CENTRAL_TRUSTS_MISSES);
-        if !trusts && self.touched.iter().any(|touched| touched.is_missing && is_retired(touched)) {
+        if !trusts && self.sets.reads.iter().any(|touched| touched.is_missing && is_retired(touched)) {
             return Err(Abort::ReadChanged);
         }
         let skips = is_planted(&plants::OCC_CENTRAL_SKIPS_LEAVES);
-        if skips || self.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
+        if skips || self.sets.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
     // ANCHOR_END: validate
 
     /// Step 4 of COMMIT.
     #[inline]
     fn lock_write_set(&mut self) -> Result<(), Abort> {
-        self.writes.lock(
-            LOCK,
-            |record| &record.header().0,
-            |write, word| {
-                if (word ^ write.note) & NO_VALUE == 0 { Ok(()) } else { Err(Abort::WriteConflict) }
-            },
-        )
+        self.sets.writes.lock(|write, word| {
+            if (word ^ write.note.word) & NO_VALUE == 0 { Ok(()) } else { Err(Abort::WriteConflict) }
+        })
     }
 }

@@ -19,12 +19,11 @@
 //!             5. With snapshots: keep each old value that one of them shows.
 //!             6. Install each value; the store of the new word unlocks.
 //! INVARIANTS  (1) A value changes only under its lock, and each change gives the word a TID it never had
-//!                 (asserted in `install`).
+//!                 (asserted in `Workspace::install`).
 //!             (2) An attempt that waits for a lock holds only locks of smaller addresses, so committers never
 //!                 deadlock (`BufferedWrites::lock`).
 //!             (3) What was observed, absence included, is in the read set or noted with the write
-//!                 (`copy_stable` is the only way to a header, and its callers do one or the other), unless a
-//!                 snapshot showed it.
+//!                 (`Workspace` sees to it), unless a snapshot showed it.
 //!             (4) A record's value and its kept versions include every value that a snapshot shows which is read
 //!                 now or later (`keep_past` ensures it, `SnapshotEpochs` determines which). A record is retired
 //!                 only when all of these values are that it has none (`retire`).
@@ -54,9 +53,11 @@ use engine::{
     Abort, Admits, End, Env, Facts, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme,
     Sink, Stamp, Ticket, Write, settings,
 };
-use parts::{Buffered, BufferedWrites, Buffers, CommitEpoch, CopyBuffer, Expected, LockBits, WriteOrder};
-use storage::{InPlace, Meta, RecordRef, Shape, Slot};
-use sync::atomic::{AtomicU64, Ordering};
+use parts::tids::{self, EPOCH_SHIFT, STEP as TID_STEP};
+use parts::value_word::{LOCK, LOCKED, NO_VALUE};
+use parts::{CommitEpoch, Validates, ValueWord, Workspace, WriteOrder};
+use storage::{InPlace, RecordRef, Shape, Slot};
+use sync::atomic::Ordering;
 use sync::plant::is_planted;
 
 use self::snapshot_epochs::{Keep, Past, SnapshotEpochs};
@@ -92,15 +93,8 @@ settings! {
     }
 }
 
-const LOCKED: u64 = 1;
-const NO_VALUE: u64 = 2;
-const RETIRED: u64 = 4;
+/// The bit of a TID word that says that older versions are kept.
 const OLDER: u64 = 8;
-const LOCK: LockBits = LockBits { locked: LOCKED, retired: RETIRED };
-const STATUS: u64 = LOCKED | NO_VALUE | RETIRED | OLDER;
-/// One step of the sequence.
-const TID_STEP: u64 = 16;
-const EPOCH_SHIFT: u32 = 32;
 
 /// The state that all transactions share: the epochs.
 #[derive(Debug)]
@@ -111,39 +105,19 @@ pub struct Silo {
     write_order: WriteOrder,
 }
 
-/// A record's TID word.
-#[derive(Debug)]
-pub struct Header(AtomicU64);
-
-impl Default for Header {
-    fn default() -> Self {
-        Self(AtomicU64::new(NO_VALUE))
-    }
-}
-
-impl Meta for Header {
-    fn reset(&self) {
-        self.0.store(NO_VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
-    }
-}
-
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Silo>,
     /// The first epoch that the attempt's snapshot does not show; `None` if the attempt reads the present.
     snapshot: Option<u64>,
-    reads: Vec<(RecordRef<'db, Silo>, u64)>,
-    writes: BufferedWrites<'db, Silo, Expected>,
-    leaves: LeafSet<'db, ()>,
-    /// The copy that the last read lent.
-    copy: CopyBuffer,
+    sets: Workspace<'db, Silo>,
     /// The TID of the running commit; between attempts, that of the slot's last.
     tid: u64,
 }
 
 impl Shape for Silo {
-    type Header = Header;
+    type Header = ValueWord;
     type Version = Past;
     type Leaf = ();
     type Data = InPlace;
@@ -186,12 +160,9 @@ impl Scheme for Silo {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
-            writes: BufferedWrites::new(&slot).in_order(self.write_order),
+            sets: Workspace::new(&slot, Vec::new()).in_order(self.write_order),
             slot,
             snapshot: None,
-            reads: Vec::new(),
-            leaves: LeafSet::default(),
-            copy: CopyBuffer::default(),
             tid: 0,
         }
     }
@@ -202,7 +173,7 @@ impl Scheme for Silo {
     }
 
     fn loaded(&self, record: RecordRef<'_, Self>) {
-        record.header().0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+        record.header().load();
     }
 
     #[inline]
@@ -213,9 +184,7 @@ impl Scheme for Silo {
 
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
-        txn.reads.clear();
-        txn.writes.clear();
-        txn.leaves.clear();
+        txn.sets.clear();
         if let Some(snapshots) = &self.snapshots
             && ticket.read_only
         {
@@ -226,7 +195,7 @@ impl Scheme for Silo {
 
     #[inline]
     fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
-        Some(&mut txn.writes)
+        Some(&mut txn.sets.writes)
     }
 
     // ANCHOR: read
@@ -239,10 +208,7 @@ impl Scheme for Silo {
         if let Some(end) = txn.snapshot {
             return Ok(txn.read_before(end, record));
         }
-        let copy = txn.copy.room(record.width());
-        let word = copy_stable(record, Some(copy))?;
-        txn.reads.push((record, word));
-        Ok((word & NO_VALUE == 0).then_some(copy))
+        txn.sets.read(record)
     }
     // ANCHOR_END: read
 
@@ -253,14 +219,7 @@ impl Scheme for Silo {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let value = txn.writes.room(record);
-        let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
-        let word = copy_stable(record, copy)?;
-        if word & NO_VALUE != 0 {
-            txn.reads.push((record, word));
-            return Ok(None);
-        }
-        Ok(txn.writes.push_written(record, value, how, Expected { word, is_blind: how != Write::Modify }))
+        txn.sets.write(record, how)
     }
 
     #[inline]
@@ -269,93 +228,63 @@ impl Scheme for Silo {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let word = copy_stable(record, None)?;
-        if word & NO_VALUE == 0 {
-            txn.reads.push((record, word));
-            return Ok(None);
-        }
-        let value = txn.writes.room(record);
-        Ok(txn.writes.push(record, Some(value), Expected { word, is_blind: false }))
+        txn.sets.insert(record)
     }
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        let word = copy_stable(record, None)?;
-        if word & NO_VALUE != 0 {
-            txn.reads.push((record, word));
-            return Ok(false);
-        }
-        txn.writes.push(record, None, Expected { word, is_blind: true });
-        Ok(true)
+        txn.sets.delete(record)
     }
 
     #[inline]
     fn leaves<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<&'t mut LeafSet<'db, ()>> {
-        txn.snapshot.is_none().then_some(&mut txn.leaves)
+        txn.snapshot.is_none().then_some(&mut txn.sets.leaves)
     }
 
     /// Like step 3 of COMMIT, for an attempt that has locked nothing. Values that a snapshot has shown are not
     /// among the reads.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
-        let Txn { reads, writes, leaves, .. } = txn;
-        let word = |record| copy_stable(record, None).ok();
-        writes.confirm(reads.iter().copied(), word, |word| word & NO_VALUE == 0)?;
-        leaves.confirm()
+        txn.sets.confirm(|record| Self::copy_stable(record, None).ok())
     }
 
     // ANCHOR: commit
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         if end == End::Rollback {
-            txn.only_read();
+            txn.sets.only_read()?;
         }
-        if txn.writes.is_empty() {
+        if txn.sets.writes.is_empty() {
             return txn.validate();
         }
         let snapshot = self.leave_snapshot(txn);
         assert!(snapshot.is_none(), "a procedure that is declared read-only writes nothing");
         self.epoch.enter(txn.slot.id());
-        txn.lock_write_set()?; // 1
+        txn.sets.lock_write_set()?; // 1
         let epoch = self.epoch.now(); // 2
         txn.validate()?; // 3
-        txn.choose_tid(epoch); // 4
+        txn.tid = tids::choose(txn.tid, txn.sets.seen_words(), epoch); // 4
         Ok(())
     }
     // ANCHOR_END: commit
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
-        if txn.writes.is_empty() {
+        if txn.sets.writes.is_empty() {
             return Stamp(self.leave_snapshot(txn).map_or(txn.tid, |end| (end << EPOCH_SHIFT) - TID_STEP));
         }
         let tid = txn.tid;
         if let Some(snapshots) = &self.snapshots {
             txn.keep_past(snapshots.keep_at(tid >> EPOCH_SHIFT)); // 5
         }
-        // The last write first: the last records are the hottest, if the procedure has a choice.
-        for at in (0..txn.writes.len()).rev() {
-            let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & NO_VALUE == 0;
-            let (record, value) = txn.writes.ready(at, has_value, Stamp(tid), sink, seen);
-            let header = &record.header().0;
-            let before = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
-            let word = tid | before & OLDER | if value.is_none() { NO_VALUE } else { 0 };
-            if is_planted(&plants::SILO_UNLOCKS_EARLY) {
-                header.store(word, Ordering::Relaxed); // Relaxed: it is wrong in any order.
-            }
-            if let Some(value) = value {
-                record.store(value);
-            }
-            assert!(before & !STATUS < tid, "a TID grows with each change"); // Invariant (1).
-            // Release: pairs with the Acquire in `copy_stable` and `read_before`. 6
-            header.store(word, Ordering::Release);
-        }
+        let early = &plants::SILO_UNLOCKS_EARLY;
+        txn.sets.install(Stamp(tid), sink, seen, early, |before| tid | before & OLDER); // 6
         self.epoch.leave(txn.slot.id());
         Stamp(tid)
     }
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        txn.writes.unlock(LOCK, |record| &record.header().0);
+        txn.sets.writes.unlock();
         self.leave_snapshot(txn);
         self.epoch.leave(txn.slot.id());
     }
@@ -367,21 +296,8 @@ impl Scheme for Silo {
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
-        let header = &record.header().0;
-        let word = header.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        match word & (STATUS & !OLDER) {
-            NO_VALUE if self.is_past_needed(word) => Retire::Later, // Invariant (4).
-            NO_VALUE => {
-                // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
-                // Relaxed on failure: nothing is read.
-                let marked =
-                    header.compare_exchange(word, word | RETIRED, Ordering::AcqRel, Ordering::Relaxed);
-                if marked.is_ok() { Retire::Done } else { Retire::Later }
-            }
-            status if status & RETIRED != 0 => Retire::Done,
-            status if status & LOCKED != 0 => Retire::Later,
-            _ => Retire::Alive,
-        }
+        // Invariant (4).
+        LOCK.retire_if(&record.header().0, NO_VALUE, |word| !self.is_past_needed(word))
     }
 
     /// A snapshot may show a value with the key that is gone.
@@ -396,9 +312,7 @@ impl Scheme for Silo {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let copy = txn.copy.room(record.width());
-        let word = copy_stable(record, Some(copy)).ok()?;
-        (word & NO_VALUE == 0).then_some(copy)
+        txn.sets.latest(record)
     }
 }
 
@@ -419,28 +333,15 @@ impl Silo {
     }
 }
 
-/// The word of a record, unlocked, and its value as of that word.
-#[inline(always)]
-fn copy_stable(record: RecordRef<'_, Silo>, copy: Option<&mut [u64]>) -> Result<u64, Abort> {
-    LOCK.copy_stable(record, &record.header().0, NO_VALUE, copy)
-}
-
-impl Buffers<Expected> for Silo {
-    fn present(record: RecordRef<'_, Self>, copy: &mut [u64]) -> Result<Expected, Abort> {
-        let word = copy_stable(record, Some(copy))?;
-        if word & NO_VALUE == 0 { Ok(Expected { word, is_blind: false }) } else { Err(Abort::ReadChanged) }
-    }
-}
-
 impl<'db> Txn<'db> {
     /// The value that a record had before the commits of epoch `end`. Newer commits are not waited for.
     fn read_before(&mut self, end: u64, record: RecordRef<'db, Silo>) -> Option<&[u64]> {
         // Acquire: pairs with the Release in `install`.
         let mut word = record.header().0.load(Ordering::Acquire);
         if word >> EPOCH_SHIFT < end {
-            let copy = self.copy.room(record.width());
+            let copy = self.sets.copy.room(record.width());
             // A record that was retired has no value in any snapshot: invariant (4).
-            word = copy_stable(record, Some(copy)).ok()?;
+            word = Silo::copy_stable(record, Some(copy)).ok()?;
             if word >> EPOCH_SHIFT < end {
                 return (word & NO_VALUE == 0).then_some(copy);
             }
@@ -448,52 +349,27 @@ impl<'db> Txn<'db> {
         if word & OLDER != 0 { snapshot_epochs::value_before(&self.slot, record, end) } else { None }
     }
 
-    /// Turns the writes into reads, for a rollback.
-    fn only_read(&mut self) {
-        self.reads.extend(self.writes.drain().map(|write| (write.record, write.note.word)));
-    }
-
-    /// Step 1 of COMMIT.
-    #[inline]
-    fn lock_write_set(&mut self) -> Result<(), Abort> {
-        self.writes.lock(
-            LOCK,
-            |record| &record.header().0,
-            |write, word| write.note.confirm(word, word & NO_VALUE == 0),
-        )
-    }
-
     // ANCHOR: validate
     /// Step 3 of COMMIT.
     #[inline]
     fn validate(&self) -> Result<(), Abort> {
-        let reads = if is_planted(&plants::SILO_SKIPS_READS) { &[] } else { &self.reads[..] };
+        let reads = if is_planted(&plants::SILO_SKIPS_READS) { &[] } else { &self.sets.reads[..] };
         for &(record, seen) in reads {
             // Acquire: a later step must not come before.
             let word = record.header().0.load(Ordering::Acquire);
-            let own = || self.writes.find(record).is_some() || is_planted(&plants::SILO_IGNORES_LOCKS);
+            let own = || self.sets.writes.find(record).is_some() || is_planted(&plants::SILO_IGNORES_LOCKS);
             if word != seen && !(word == seen | LOCKED && own()) {
                 return Err(Abort::ReadChanged);
             }
         }
         let skips = is_planted(&plants::SILO_SKIPS_LEAVES);
-        if skips || self.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
+        if skips || self.sets.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
     // ANCHOR_END: validate
 
-    // ANCHOR: tid
-    /// Step 4 of COMMIT.
-    #[inline]
-    fn choose_tid(&mut self, epoch: u64) {
-        let read = self.reads.iter().map(|&(_, word)| word);
-        let met = read.chain(self.writes.iter().map(|write| write.note.word));
-        let above = met.fold(self.tid, |tid, word| tid.max(word & !STATUS)) + TID_STEP;
-        self.tid = above.max(epoch << EPOCH_SHIFT);
-    }
-    // ANCHOR_END: tid
     /// Step 5 of COMMIT.
     fn keep_past(&mut self, keep: Keep) {
-        for record in self.writes.iter().map(|write| write.record) {
+        for record in self.sets.writes.iter().map(|write| write.record) {
             let header = &record.header().0;
             let word = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
             // Where no older version is kept, the absence of a value needs no version to say so.

@@ -50,10 +50,10 @@ pub mod plants;
 use engine::driver::PerWorker;
 use engine::setting::SettingError;
 use engine::{
-    Abort, Admits, End, Env, Family, Info, Isolation, LeafSet, Observer, OwnWrites, Retire, Scheme, Sink,
-    Stamp, Ticket, Write, settings,
+    Abort, Admits, End, Env, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme, Sink, Stamp,
+    Ticket, Write, settings,
 };
-use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, Expected, LockBits, WriteOrder};
+use parts::{LockBits, Observed, OnlyRead, ReadSet, Validates, Workspace, WriteOrder};
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
@@ -72,7 +72,6 @@ const WTS_SHIFT: u32 = 1;
 const LOCKED: u64 = 1;
 const RETIRED: u64 = 2;
 const RTS_SHIFT: u32 = 2;
-const LOCK: LockBits = LockBits { locked: LOCKED, retired: RETIRED };
 
 /// The state that all transactions share: one setting. Otherwise they share nothing but records and leaves.
 #[derive(Debug)]
@@ -122,24 +121,62 @@ fn raise(stamp: &AtomicU64, to: u64) {
     stamp.store(stamp.load(Ordering::Relaxed).max(to), Ordering::Relaxed);
 }
 
-/// A record as it was seen.
+/// The stamps of a record as it was seen.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+pub struct Stamps {
     /// Its word `wts`.
     version: u64,
     rts: u64,
 }
 
-impl Seen {
+impl Observed for Stamps {
+    #[inline]
+    fn of_word(version: u64) -> Self {
+        Self { version, rts: 0 }
+    }
+
+    #[inline]
+    fn word(self) -> u64 {
+        self.version
+    }
+
     #[inline]
     fn has_value(self) -> bool {
         self.version & VALUE != 0
     }
+}
 
-    /// The least timestamp at which the record can have been as it was seen.
+/// The read set, and the timestamp that it allows.
+#[derive(Debug, Default)]
+struct Reads<'db> {
+    only_read: OnlyRead<'db, TicToc>,
+    /// The least timestamp at which the attempt can commit, by what it has met so far.
+    commit_ts: u64,
+}
+
+impl<'db> ReadSet<'db, TicToc> for Reads<'db> {
     #[inline]
-    fn since(self) -> u64 {
-        if self.has_value() { self.version >> WTS_SHIFT } else { self.rts }
+    fn clear(&mut self) {
+        self.only_read.clear();
+        self.commit_ts = 0;
+    }
+
+    /// The attempt commits no earlier than the record can have been as it was seen.
+    #[inline]
+    fn note(
+        &mut self,
+        record: RecordRef<'db, TicToc>,
+        seen: Stamps,
+        write: Option<Write>,
+    ) -> Result<(), Abort> {
+        let since = if seen.has_value() { seen.version >> WTS_SHIFT } else { seen.rts };
+        self.commit_ts = self.commit_ts.max(since);
+        self.only_read.note(record, seen, write)
+    }
+
+    #[inline]
+    fn records(&self) -> impl Iterator<Item = (RecordRef<'db, TicToc>, Stamps)> {
+        self.only_read.iter().copied()
     }
 }
 
@@ -147,14 +184,8 @@ impl Seen {
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, TicToc>,
-    reads: Vec<(RecordRef<'db, TicToc>, Seen)>,
-    writes: BufferedWrites<'db, TicToc, Expected>,
     /// With the rts of each leaf as it was seen.
-    leaves: LeafSet<'db, Leaf, u64>,
-    /// The copy that the last read lent.
-    copy: CopyBuffer,
-    /// The least timestamp at which the attempt can commit, by what it has met so far.
-    commit_ts: u64,
+    sets: Workspace<'db, TicToc, Reads<'db>, u64>,
 }
 
 impl Shape for TicToc {
@@ -186,14 +217,7 @@ impl Scheme for TicToc {
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
-        Txn {
-            writes: BufferedWrites::new(&slot).in_order(self.write_order),
-            slot,
-            reads: Vec::new(),
-            leaves: LeafSet::default(),
-            copy: CopyBuffer::default(),
-            commit_ts: 0,
-        }
+        Txn { sets: Workspace::new(&slot, Reads::default()).in_order(self.write_order), slot }
     }
 
     #[inline]
@@ -207,16 +231,13 @@ impl Scheme for TicToc {
 
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, _: &Ticket) -> Result<(), Abort> {
-        txn.reads.clear();
-        txn.writes.clear();
-        txn.leaves.clear();
-        txn.commit_ts = 0;
+        txn.sets.clear();
         Ok(())
     }
 
     #[inline]
     fn own_writes<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> Option<impl OwnWrites<'t, 'db, Self>> {
-        Some(&mut txn.writes)
+        Some(&mut txn.sets.writes)
     }
 
     #[inline]
@@ -225,10 +246,7 @@ impl Scheme for TicToc {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        let copy = txn.copy.room(record.width());
-        let seen = copy_stable(record, Some(copy))?;
-        txn.remember(record, seen);
-        Ok(seen.has_value().then(|| &*txn.copy.room(record.width())))
+        txn.sets.read(record)
     }
 
     #[inline]
@@ -238,16 +256,7 @@ impl Scheme for TicToc {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let value = txn.writes.room(record);
-        let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
-        let seen = copy_stable(record, copy)?;
-        if !seen.has_value() {
-            txn.remember(record, seen);
-            return Ok(None);
-        }
-        txn.commit_ts = txn.commit_ts.max(seen.since());
-        let expected = Expected { word: seen.version, is_blind: how != Write::Modify };
-        Ok(txn.writes.push_written(record, value, how, expected))
+        txn.sets.write(record, how)
     }
 
     #[inline]
@@ -256,34 +265,21 @@ impl Scheme for TicToc {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let seen = copy_stable(record, None)?;
-        if seen.has_value() {
-            txn.remember(record, seen);
-            return Ok(None);
-        }
-        txn.commit_ts = txn.commit_ts.max(seen.since());
-        let value = txn.writes.room(record);
-        Ok(txn.writes.push(record, Some(value), Expected { word: seen.version, is_blind: false }))
+        txn.sets.insert(record)
     }
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        let seen = copy_stable(record, None)?;
-        if !seen.has_value() {
-            txn.remember(record, seen);
-            return Ok(false);
-        }
-        txn.commit_ts = txn.commit_ts.max(seen.since());
-        txn.writes.push(record, None, Expected { word: seen.version, is_blind: true });
-        Ok(true)
+        txn.sets.delete(record)
     }
 
     #[inline]
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
         // Relaxed twice: the index finds out afterwards if the gap version was another by now. A hole
         // that was read brings the stamp of what left it.
-        txn.commit_ts = txn.commit_ts.max(leaf.meta().wts.load(Ordering::Relaxed));
-        txn.leaves.read_noting(leaf, leaf.meta().rts.load(Ordering::Relaxed))
+        let commit_ts = &mut txn.sets.reads.commit_ts;
+        *commit_ts = (*commit_ts).max(leaf.meta().wts.load(Ordering::Relaxed));
+        txn.sets.leaves.read_noting(leaf, leaf.meta().rts.load(Ordering::Relaxed))
     }
 
     // ANCHOR: gap
@@ -304,7 +300,7 @@ impl Scheme for TicToc {
 
     #[inline]
     fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, Leaf>, after: u64) {
-        txn.leaves.added(before, after);
+        txn.sets.leaves.added(before, after);
     }
 
     #[inline]
@@ -315,21 +311,20 @@ impl Scheme for TicToc {
         after: u64,
         into: LeafRef<'db, Leaf>,
     ) {
-        txn.leaves.split(from, after, into);
+        txn.sets.leaves.split(from, after, into);
     }
 
     /// The installer has locked all its records before it installs the first, so nothing that was seen may be locked or
     /// newer. It is not asked whether a version could be extended to a timestamp: the state is the present one.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
-        let reads = txn.reads.iter().map(|&(record, seen)| (record, seen.version));
-        txn.writes.confirm(reads, |at| Some(copy_stable(at, None).ok()?.version), |now| now & VALUE != 0)?;
-        txn.leaves.confirm()
+        txn.sets.confirm(|record| Self::copy_stable(record, None).ok())
     }
 
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         if end == End::Rollback {
-            txn.only_read();
+            // A delta that was read after all may be of a later version than the one that was met when it began.
+            txn.sets.only_read()?;
         }
         txn.lock_write_set()?; // 1, 2
         txn.validate() // 3
@@ -337,17 +332,12 @@ impl Scheme for TicToc {
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
-        let commit_ts = txn.commit_ts;
-        // The last write first: the last records are the hottest, if the procedure has a choice.
-        for at in (0..txn.writes.len()).rev() {
-            let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & VALUE != 0;
-            let (record, value) = txn.writes.ready(at, has_value, Stamp(commit_ts), sink, seen);
+        let commit_ts = txn.sets.reads.commit_ts;
+        txn.sets.install_by(Stamp(commit_ts), sink, seen, |record, value| {
             let Header { wts, rts } = record.header();
             // Relaxed: this attempt holds the lock.
-            assert!(
-                wts.load(Ordering::Relaxed) >> WTS_SHIFT < commit_ts,
-                "a version begins after its predecessor"
-            );
+            let before = wts.load(Ordering::Relaxed) >> WTS_SHIFT;
+            assert!(before < commit_ts, "a version begins after its predecessor");
             // Release: pairs with the Acquire of `wts` in `copy_stable`. 4
             let present = if value.is_some() { VALUE } else { 0 };
             wts.store((commit_ts << WTS_SHIFT) | present, Ordering::Release);
@@ -358,13 +348,13 @@ impl Scheme for TicToc {
             }
             // Release: pairs with the Acquire of `rts` in `copy_stable` and `extend`, and of the next lock.
             rts.store(commit_ts << RTS_SHIFT, Ordering::Release);
-        }
+        });
         Stamp(commit_ts)
     }
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        txn.writes.unlock(LOCK, |record| &record.header().rts);
+        txn.sets.writes.unlock();
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Retire {
@@ -399,86 +389,66 @@ impl Scheme for TicToc {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let copy = txn.copy.room(record.width());
-        copy_stable(record, Some(copy)).ok()?.has_value().then_some(copy)
+        txn.sets.latest(record)
     }
 }
 
-/// The stamps of a record, unlocked, and its value as of them.
-#[inline(always)]
-fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> Result<Seen, Abort> {
-    let Header { wts, rts } = record.header();
-    loop {
-        // Acquire: pairs with the Release of `wts` in `install`, so that the lock under which a version
-        // came, or its end, is seen with it.
-        let version = wts.load(Ordering::Acquire);
-        // Acquire: pairs with the Release of `rts` in `install`.
-        let word = rts.load(Ordering::Acquire);
-        if word & RETIRED != 0 {
-            return Err(Abort::ReadChanged);
-        }
-        if word & LOCKED != 0 {
-            waiter::wait_clear(rts, LOCKED);
-            continue;
-        }
-        if let Some(copy) = copy.as_deref_mut().filter(|_| version & VALUE != 0) {
-            record.load(copy);
-        }
-        // Acquire fence: the copy comes before the second look at the version, so that a copy which saw a
-        // store of a later writer sees that writer's version.
-        fence(Ordering::Acquire);
-        // Relaxed: ordered by the fence.
-        if wts.load(Ordering::Relaxed) == version {
-            return Ok(Seen { version, rts: word >> RTS_SHIFT });
-        }
-    }
-}
+impl Validates for TicToc {
+    type Seen = Stamps;
+    const LOCK: LockBits = LockBits { locked: LOCKED, retired: RETIRED };
 
-impl Buffers<Expected> for TicToc {
-    fn present(record: RecordRef<'_, Self>, copy: &mut [u64]) -> Result<Expected, Abort> {
-        let seen = copy_stable(record, Some(copy))?;
-        seen.has_value().then_some(Expected { word: seen.version, is_blind: false }).ok_or(Abort::ReadChanged)
+    #[inline]
+    fn lock_word(record: RecordRef<'_, Self>) -> &AtomicU64 {
+        &record.header().rts
+    }
+
+    #[inline(always)]
+    fn copy_stable(record: RecordRef<'_, Self>, mut copy: Option<&mut [u64]>) -> Result<Stamps, Abort> {
+        let Header { wts, rts } = record.header();
+        loop {
+            // Acquire: pairs with the Release of `wts` in `install`, so that the lock under which a version
+            // came, or its end, is seen with it.
+            let version = wts.load(Ordering::Acquire);
+            // Acquire: pairs with the Release of `rts` in `install`.
+            let word = rts.load(Ordering::Acquire);
+            if word & RETIRED != 0 {
+                return Err(Abort::ReadChanged);
+            }
+            if word & LOCKED != 0 {
+                waiter::wait_clear(rts, LOCKED);
+                continue;
+            }
+            if let Some(copy) = copy.as_deref_mut().filter(|_| version & VALUE != 0) {
+                record.load(copy);
+            }
+            // Acquire fence: the copy comes before the second look at the version, so that a copy which saw a
+            // store of a later writer sees that writer's version.
+            fence(Ordering::Acquire);
+            // Relaxed: ordered by the fence.
+            if wts.load(Ordering::Relaxed) == version {
+                return Ok(Stamps { version, rts: word >> RTS_SHIFT });
+            }
+        }
     }
 }
 
 impl<'db> Txn<'db> {
-    /// Adds a record to the read set, as it was seen: it must hold at the commit.
-    #[inline]
-    fn remember(&mut self, record: RecordRef<'db, TicToc>, seen: Seen) {
-        self.commit_ts = self.commit_ts.max(seen.since());
-        self.reads.push((record, seen));
-    }
-
-    /// Turns the writes into reads, for a rollback.
-    fn only_read(&mut self) {
-        for write in self.writes.drain() {
-            let version = write.note.word;
-            // A delta that was read after all may be of a later version than the one that was met when it began.
-            self.commit_ts = self.commit_ts.max(version >> WTS_SHIFT);
-            self.reads.push((write.record, Seen { version, rts: 0 }));
-        }
-    }
-
     // ANCHOR: lock
     /// Steps 1 and 2 of COMMIT.
     #[inline]
     fn lock_write_set(&mut self) -> Result<(), Abort> {
-        let commit_ts = &mut self.commit_ts;
-        self.writes.lock(
-            LOCK,
-            |record| &record.header().rts,
-            |write, word| {
-                // Relaxed: changes only under the lock, which this attempt holds.
-                let version = write.record.header().wts.load(Ordering::Relaxed);
-                let last = if is_planted(&plants::TICTOC_IGNORES_RTS) {
-                    version >> WTS_SHIFT
-                } else {
-                    word >> RTS_SHIFT
-                };
-                *commit_ts = (*commit_ts).max(last + 1);
-                write.note.confirm(version, version & VALUE != 0)
-            },
-        )
+        let Workspace { reads, writes, .. } = &mut self.sets;
+        writes.lock(|write, word| {
+            // Relaxed: changes only under the lock, which this attempt holds.
+            let version = write.record.header().wts.load(Ordering::Relaxed);
+            let last = if is_planted(&plants::TICTOC_IGNORES_RTS) {
+                version >> WTS_SHIFT
+            } else {
+                word >> RTS_SHIFT
+            };
+            reads.commit_ts = reads.commit_ts.max(last + 1);
+            write.note.confirm(version, version & VALUE != 0)
+        })
     }
     // ANCHOR_END: lock
 
@@ -486,15 +456,16 @@ impl<'db> Txn<'db> {
     /// Step 3 of COMMIT.
     #[inline]
     fn validate(&self) -> Result<(), Abort> {
-        for &(record, seen) in &self.reads {
-            if seen.rts < self.commit_ts && !is_planted(&plants::TICTOC_SKIPS_READS) {
+        let Workspace { reads: Reads { only_read, commit_ts }, leaves, .. } = &self.sets;
+        for &(record, seen) in only_read {
+            if seen.rts < *commit_ts && !is_planted(&plants::TICTOC_SKIPS_READS) {
                 self.extend(record, seen.version)?;
             }
         }
-        for &(leaf, rts) in self.leaves.iter() {
-            if rts < self.commit_ts && !is_planted(&plants::TICTOC_SKIPS_LEAVES) {
+        for &(leaf, rts) in leaves.iter() {
+            if rts < *commit_ts && !is_planted(&plants::TICTOC_SKIPS_LEAVES) {
                 let Some(_held) = leaf.hold() else { return Err(Abort::Phantom) };
-                raise(&leaf.meta().rts, self.commit_ts);
+                raise(&leaf.meta().rts, *commit_ts);
             }
         }
         Ok(())
@@ -506,6 +477,7 @@ impl<'db> Txn<'db> {
     #[inline]
     fn extend(&self, record: RecordRef<'db, TicToc>, version: u64) -> Result<(), Abort> {
         let Header { wts, rts } = record.header();
+        let commit_ts = self.sets.reads.commit_ts;
         // Acquire: pairs with the Release of `rts` in `install`, so that the rts of a later version is never
         // taken for that of this one.
         let mut word = rts.load(Ordering::Acquire);
@@ -515,11 +487,11 @@ impl<'db> Txn<'db> {
                 return Err(Abort::ReadChanged);
             }
             // The attempt that has locked the record knows this rts, and will commit later.
-            if word >> RTS_SHIFT >= self.commit_ts {
+            if word >> RTS_SHIFT >= commit_ts {
                 return Ok(());
             }
             if word & (LOCKED | RETIRED) != 0 {
-                let is_own = self.writes.find(record).is_some();
+                let is_own = self.sets.writes.find(record).is_some();
                 return if is_own || is_planted(&plants::TICTOC_EXTENDS_LOCKED) {
                     Ok(())
                 } else {
@@ -528,12 +500,7 @@ impl<'db> Txn<'db> {
             }
             // Relaxed: hands on nothing but the stamp, and continues the release sequence of `install`.
             // Acquire: on failure, pairs with the Release of `rts` in `install`, as above.
-            match rts.compare_exchange(
-                word,
-                self.commit_ts << RTS_SHIFT,
-                Ordering::Relaxed,
-                Ordering::Acquire,
-            ) {
+            match rts.compare_exchange(word, commit_ts << RTS_SHIFT, Ordering::Relaxed, Ordering::Acquire) {
                 Ok(_) => return Ok(()),
                 Err(now) => word = now,
             }
@@ -546,6 +513,7 @@ impl<'db> Txn<'db> {
 mod tests {
     use engine::setting::{Settings as _, Values};
     use engine::{Database, Home, Homes, Key, Lookup, Row, Schema, Table, Transaction};
+    use parts::Expected;
     use storage::Which;
     use sync::workers;
     use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -604,15 +572,15 @@ mod tests {
         let (db, table) = cells(1);
         let record = record(&db, table, 0);
         let mut txn = db.scheme().attach(db.tables().slot());
-        let version = copy_stable(record, None).expect("nobody is in the way").version;
-        txn.commit_ts = 9;
+        let version = TicToc::copy_stable(record, None).expect("nobody is in the way").version;
+        txn.sets.reads.commit_ts = 9;
         txn.extend(record, version).expect("nobody is in the way");
-        assert_eq!(LOCK.lock(&record.header().rts), Ok(9 << RTS_SHIFT));
+        assert_eq!(TicToc::LOCK.lock(&record.header().rts), Ok(9 << RTS_SHIFT));
         assert_eq!(txn.extend(record, version), Ok(()));
         assert_eq!(txn.extend(record, version + 2), Err(Abort::ReadChanged));
-        txn.commit_ts = 10;
+        txn.sets.reads.commit_ts = 10;
         assert_eq!(txn.extend(record, version), Err(Abort::ReadChanged));
-        txn.writes.push(record, None, Expected { word: version, is_blind: false });
+        txn.sets.writes.push(record, None, Expected { word: version, is_blind: false });
         assert_eq!(txn.extend(record, version), Ok(()), "its own lock is not in the way");
     }
 
@@ -629,10 +597,10 @@ mod tests {
             assert_eq!(db.scheme().retire(record, &leaf), Retire::Done);
             assert_eq!((leaf.wts.into_inner(), leaf.rts.into_inner()), (7, 9));
         }
-        assert_eq!(copy_stable(record, None).map(|seen| seen.rts), Err(Abort::ReadChanged));
+        assert_eq!(TicToc::copy_stable(record, None).map(|seen| seen.rts), Err(Abort::ReadChanged));
         let mut txn = db.scheme().attach(db.tables().slot());
         for (commit_ts, outcome) in [(9, Ok(())), (10, Err(Abort::ReadChanged))] {
-            txn.commit_ts = commit_ts;
+            txn.sets.reads.commit_ts = commit_ts;
             assert_eq!(txn.extend(record, 7 << WTS_SHIFT), outcome);
         }
     }

@@ -49,7 +49,8 @@ use engine::{
     Abort, Admits, End, Env, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme, Sink, Stamp,
     Ticket, Write, settings,
 };
-use parts::{BufferedWrites, Buffers, CopyBuffer, GapMark, LockBits, Timestamps};
+use parts::value_word::{LOCK as LATCH, NO_VALUE, RETIRED, STATUS_BITS as WTS_SHIFT};
+use parts::{BufferedWrites, Buffers, CopyBuffer, GapMark, Timestamps, ValueWord};
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
@@ -75,12 +76,6 @@ settings! {
     }
 }
 
-const LATCHED: u64 = 1;
-const NO_VALUE: u64 = 2;
-const RETIRED: u64 = 4;
-const WTS_SHIFT: u32 = 3;
-const LATCH: LockBits = LockBits { locked: LATCHED, retired: RETIRED };
-
 /// The state that all transactions share: the source of timestamps.
 #[derive(Debug)]
 pub struct BasicTo {
@@ -90,23 +85,17 @@ pub struct BasicTo {
 }
 
 /// A record's header.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Header {
-    state: AtomicU64,
+    state: ValueWord,
     rts: AtomicU64,
     prewrite: AtomicU64,
 }
 
-impl Default for Header {
-    fn default() -> Self {
-        Self { state: AtomicU64::new(NO_VALUE), rts: AtomicU64::new(0), prewrite: AtomicU64::new(0) }
-    }
-}
-
 impl Meta for Header {
     fn reset(&self) {
-        // Relaxed, all three: publishing the record orders them.
-        self.state.store(NO_VALUE, Ordering::Relaxed);
+        self.state.reset();
+        // Relaxed, both: publishing the record orders them.
         self.rts.store(0, Ordering::Relaxed);
         self.prewrite.store(0, Ordering::Relaxed);
     }
@@ -142,7 +131,7 @@ impl Header {
     /// Ends a latch, and leaves this state.
     #[inline]
     fn unlatch(&self, state: u64) {
-        self.state.store(state, Ordering::Release); // Release: pairs with the Acquire of the next latch.
+        self.state.0.store(state, Ordering::Release); // Release: pairs with the Acquire of the next latch.
     }
 }
 
@@ -158,7 +147,7 @@ impl<'db> Latched<'db> {
     #[inline]
     fn new(record: RecordRef<'db, BasicTo>) -> Result<Self, Abort> {
         let header = record.header();
-        let state = LATCH.lock(&header.state).map_err(|_| Abort::ReadChanged)?;
+        let state = LATCH.lock(&header.state.0).map_err(|_| Abort::ReadChanged)?;
         Ok(Self { header, state })
     }
 
@@ -259,7 +248,7 @@ impl Scheme for BasicTo {
     }
 
     fn loaded(&self, record: RecordRef<'_, Self>) {
-        record.header().state.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+        record.header().state.load();
     }
 
     #[inline]
@@ -335,7 +324,7 @@ impl Scheme for BasicTo {
         let header = record.header();
         header.raise_rts(leaf.rts());
         // Relaxed: nothing is read that depends on it.
-        let is_retired = header.state.load(Ordering::Relaxed) & RETIRED != 0;
+        let is_retired = header.state.0.load(Ordering::Relaxed) & RETIRED != 0;
         if is_retired { Err(Abort::WriteConflict) } else { Ok(()) }
     }
 
@@ -390,7 +379,7 @@ impl Scheme for BasicTo {
     /// Invariant (5).
     fn retire(&self, record: RecordRef<'_, Self>, leaf: &GapMark) -> Retire {
         let header = record.header();
-        let retired = match LATCH.try_lock(&header.state) {
+        let retired = match LATCH.try_lock(&header.state.0) {
             Ok(Some(state)) => {
                 let mut latched = Latched { header, state };
                 if latched.has_value() {
@@ -414,7 +403,7 @@ impl Scheme for BasicTo {
     /// An attempt that is earlier than the last writer of the row must find the entry, to find out that it is too late.
     fn leaving(&self, record: RecordRef<'_, Self>, _: &GapMark) -> Retire {
         // Acquire: pairs with the Release of the writer.
-        let state = record.header().state.load(Ordering::Acquire);
+        let state = record.header().state.0.load(Ordering::Acquire);
         if self.is_past(state >> WTS_SHIFT) { Retire::Done } else { Retire::Later }
     }
 
@@ -436,7 +425,7 @@ impl Buffers<Fate> for BasicTo {
 /// Whether a record has a value: for the attempt that has its prewrite, and in quiesced databases.
 #[inline]
 fn has_value(record: RecordRef<'_, BasicTo>) -> bool {
-    record.header().state.load(Ordering::Relaxed) & NO_VALUE == 0 // Relaxed: nobody writes it.
+    record.header().state.0.load(Ordering::Relaxed) & NO_VALUE == 0 // Relaxed: nobody writes it.
 }
 
 impl BasicTo {

@@ -3,16 +3,12 @@
 use sync::plant::is_planted;
 
 use crate::index::btree::{BTree, Child, Step, inner_pointer, leaf_pointer};
-use crate::index::{LeafRef, pause};
+use crate::index::{LeafRef, Told, pause};
 use crate::key::OrderedKey;
 use crate::plants;
 use crate::shape::LeafMeta;
 
 use super::node::{self, Inner, Leaf};
-
-/// Hears of a split: the leaf that was split, its gap version afterwards, and the new leaf. Not generic in who inserts:
-/// leaves are split rarely, and the code is long.
-pub(super) type Told<'w, 't, L> = &'w mut dyn FnMut(LeafRef<'t, L>, u64, LeafRef<'t, L>);
 
 /// Says at which key a leaf is to be split, told the first key that the leaf answers for; `None` if it is not.
 type SplitAt<'s, K, L, const LEAF: usize> = &'s dyn Fn(&Leaf<K, L, LEAF>, K) -> Option<K>;

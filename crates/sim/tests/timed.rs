@@ -1,0 +1,283 @@
+//! Tests of time: what loops cost on simulated machines is what the machines' constants say.
+
+use std::rc::Rc;
+
+use sim::machine::{Machine, Placement};
+use sim::{Spent, Timed, TimedCounts};
+use sync_sim::atomic::{AtomicU64, Ordering};
+use sync_sim::{Padded, VersionLatch, clock, hint, waiter, words, workers};
+
+fn machine(name: &str) -> Machine {
+    Machine::read(Machine::of_name(name).expect("a machine of the program"), name).expect("correct")
+}
+
+/// The machine of the many-core study.
+fn hpe() -> Machine {
+    machine("hpe-superdome-flex")
+}
+
+/// Runs workers in simulated time: their results, and the counts.
+fn timed<T: Send>(
+    machine: &Machine,
+    placement: Placement,
+    count: usize,
+    f: impl Fn(usize) -> T + Sync,
+) -> (Vec<T>, TimedCounts, Spent) {
+    let timed = Rc::new(Timed::new(machine, placement, count, 0));
+    timed.start();
+    let results = timed.run(|| workers::run(count, false, f));
+    let (counts, spent) = timed.counts();
+    (results, counts, spent)
+}
+
+/// Nanoseconds from now until the end of `work`.
+fn lasts_ns(work: impl FnOnce()) -> u64 {
+    let start_ns = clock::now_ns();
+    work();
+    clock::now_ns() - start_ns
+}
+
+fn assert_near(found: f64, expected: f64, tolerance: f64) {
+    assert!((found / expected - 1.0).abs() <= tolerance, "{found:.1}, expected about {expected:.1}");
+}
+
+/// Lines of memory, each of which has one word.
+fn lines(count: usize) -> Vec<Padded<AtomicU64>> {
+    (0..count).map(|_| Padded::default()).collect()
+}
+
+#[test]
+fn the_same_program_takes_the_same_time_to_the_last_step() {
+    let once = || {
+        let shared = lines(8);
+        let work = |worker: usize| {
+            for turn in 0..200 {
+                // Relaxed: steps are sequentially consistent, here as in all tests of this file.
+                shared[(worker + turn) % 8].fetch_add(1, Ordering::Relaxed);
+            }
+            clock::now_ns()
+        };
+        let (ends, counts, spent) = timed(&hpe(), Placement::CoresFirst, 100, work);
+        (ends, counts.accesses, counts.switches, spent.sum())
+    };
+    assert_eq!(once(), once());
+}
+
+#[test]
+fn no_update_is_lost_whatever_the_number_of_workers() {
+    let sum = AtomicU64::new(0);
+    timed(&hpe(), Placement::CoresFirst, 1_568, |_| {
+        for _ in 0..3 {
+            sum.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    assert_eq!(sum.into_inner(), 3 * 1_568);
+}
+
+#[test]
+fn an_access_happens_at_its_time_and_not_before() {
+    let flag = AtomicU64::new(0);
+    let (seen, ..) = timed(&hpe(), Placement::CoresFirst, 2, |worker| {
+        if worker == 0 {
+            waiter::pause_ns(10_000);
+            flag.store(1, Ordering::Release);
+            return 1;
+        }
+        let early = flag.load(Ordering::Acquire);
+        waiter::pause_ns(20_000);
+        early * 2 + flag.load(Ordering::Acquire)
+    });
+    assert_eq!(seen, [1, 1]);
+}
+
+#[test]
+fn a_waiting_worker_goes_on_when_its_word_is_written_and_costs_no_steps_meanwhile() {
+    let flag = AtomicU64::new(0);
+    let wakes = Cell::new(0);
+    let (ends, counts, _) = timed(&hpe(), Placement::CoresFirst, 2, |worker| {
+        if worker == 0 {
+            waiter::pause_ns(50_000);
+            flag.store(1, Ordering::Release);
+        } else {
+            waiter::wait_until(None, || flag.load(Ordering::Acquire) == 1);
+        }
+        clock::now_ns()
+    });
+    assert!(ends[1] >= 50_000 && ends[1] < 51_000, "{ends:?}");
+    assert!(counts.accesses < 12, "{counts:?}");
+}
+
+#[test]
+fn a_line_that_two_cores_write_in_turn_takes_the_transfer_each_time() {
+    let machine = hpe();
+    let word = AtomicU64::new(0);
+    let rounds = 200;
+    let (ends, ..) = timed(&machine, Placement::CoresFirst, 2, |worker| {
+        lasts_ns(|| {
+            for round in 0..rounds {
+                let own = 2 * round + worker as u64;
+                waiter::wait_until(None, || word.load(Ordering::Acquire) == own);
+                word.store(own + 1, Ordering::Release);
+            }
+        })
+    });
+    // Each hand-over is a fetch for reading and an upgrade for writing.
+    let one_way_ns = ends[0] as f64 / (2 * rounds) as f64;
+    let transfer_ns = machine.coherence.transfer_ps as f64 / 1e3;
+    assert!(one_way_ns > transfer_ns && one_way_ns < 3.0 * transfer_ns, "{one_way_ns} {transfer_ns}");
+}
+
+#[test]
+fn updates_of_one_line_are_one_after_the_other_whatever_the_number_of_cores() {
+    let machine = hpe();
+    let each = 50;
+    let rate = |cores: usize| {
+        let word = AtomicU64::new(0);
+        let (ends, ..) = timed(&machine, Placement::CoresFirst, cores, |_| {
+            lasts_ns(|| (0..each).for_each(|_| _ = word.fetch_add(1, Ordering::Relaxed)))
+        });
+        (cores * each) as f64 / *ends.iter().max().expect("workers") as f64
+    };
+    let (alone, eight, many) = (rate(1), rate(8), rate(28));
+    assert!(alone > 3.0 * eight, "{alone} {eight}");
+    assert_near(many, eight, 0.25);
+}
+
+#[test]
+fn a_line_from_another_socket_takes_the_way_there_and_back_longer() {
+    let machine = hpe();
+    let count = 64;
+    // Worker 0 writes lines, and another one reads them: in the same socket, or as far away as the machine is wide.
+    let read_ns = |reader: usize| {
+        let shared = lines(count);
+        let is_written = AtomicU64::new(0);
+        let (ns, ..) = timed(&machine, Placement::CoresFirst, reader + 1, |worker| {
+            if worker == 0 {
+                shared.iter().for_each(|line| line.store(1, Ordering::Relaxed));
+                is_written.store(1, Ordering::Release);
+            }
+            if worker != reader {
+                return 0;
+            }
+            waiter::wait_until(None, || is_written.load(Ordering::Acquire) == 1);
+            lasts_ns(|| shared.iter().for_each(|line| _ = line.load(Ordering::Relaxed)))
+        });
+        ns[reader] as f64 / count as f64
+    };
+    let (near, far) = (read_ns(1), read_ns(1_567));
+    let way_ns = machine.hops.last().expect("hops").round_trip_ps as f64 / 1e3;
+    assert_near(far - near, way_ns, 0.15);
+}
+
+#[test]
+fn lines_that_are_asked_for_ahead_arrive_side_by_side() {
+    let count = 8;
+    let read_ns = |ahead: bool| {
+        let shared = lines(count);
+        let (ns, ..) = timed(&hpe(), Placement::CoresFirst, 1, |_| {
+            lasts_ns(|| {
+                if ahead {
+                    shared.iter().for_each(|line| hint::prefetch(std::ptr::from_ref(line)));
+                }
+                shared.iter().for_each(|line| _ = line.load(Ordering::Relaxed));
+            })
+        });
+        ns[0] as f64
+    };
+    assert!(read_ns(false) > 4.0 * read_ns(true));
+}
+
+#[test]
+fn a_copy_is_one_step_and_its_lines_overlap() {
+    let record: Vec<AtomicU64> = (0..64).map(AtomicU64::new).collect();
+    let (copies, counts, _) = timed(&hpe(), Placement::CoresFirst, 1, |_| {
+        let mut copy = vec![0; record.len()];
+        let ns = lasts_ns(|| words::load(&record, &mut copy));
+        (copy, ns)
+    });
+    let (copy, ns) = &copies[0];
+    assert!(copy.iter().copied().eq(0..64));
+    assert_eq!(counts.accesses, 1);
+    // Eight lines of memory, one after the other, would take eight latencies.
+    let latency_ns = hpe().memory.latency_ps / 1_000;
+    assert!(*ns > latency_ns && *ns < 3 * latency_ns, "{ns}");
+}
+
+#[test]
+fn threads_of_one_core_share_its_instructions_and_its_caches() {
+    let work_ns = |placement| {
+        let own = lines(2);
+        let (ns, ..) = timed(&hpe(), placement, 2, |worker| {
+            own[worker].load(Ordering::Relaxed);
+            lasts_ns(|| (0..10_000).for_each(|_| _ = own[worker].load(Ordering::Relaxed)))
+        });
+        ns[0] as f64
+    };
+    let (apart, together) = (work_ns(Placement::CoresFirst), work_ns(Placement::ThreadsFirst));
+    assert_near(together / apart, 2.0 / hpe().core.smt_speedup[1], 0.05);
+}
+
+#[test]
+fn a_set_of_lines_that_fits_a_cache_takes_that_cache_s_latency() {
+    let machine = hpe();
+    let pass_ns = |bytes: u64| {
+        let shared = lines((bytes / 128) as usize);
+        let (ns, ..) = timed(&machine, Placement::CoresFirst, 1, |_| {
+            let pass = || shared.iter().for_each(|line| _ = line.load(Ordering::Relaxed));
+            pass();
+            lasts_ns(pass)
+        });
+        ns[0] as f64 / shared.len() as f64
+    };
+    // Each line has a second one beside it that nobody uses, so that half of each cache is reached.
+    let in_l1 = pass_ns(machine.l1.bytes / 2);
+    let in_l2 = pass_ns(machine.l2.bytes / 2) - in_l1;
+    let in_l3 = pass_ns(machine.l3.bytes / 2) - in_l1;
+    let ns = |ps: u64| ps as f64 / 1e3;
+    assert_near(in_l2, ns(machine.l2.latency_ps - machine.l1.latency_ps), 0.1);
+    assert_near(in_l3, ns(machine.l3.latency_ps), 0.1);
+}
+
+#[test]
+fn a_latch_that_many_cores_want_goes_around() {
+    let latch = VersionLatch::new();
+    let (held, ..) =
+        timed(&hpe(), Placement::CoresFirst, 56, |_| (0..20).filter(|_| latch.lock().is_some()).count());
+    assert_eq!(held, [20; 56]);
+    assert_eq!(latch.read(), Some(4 * 20 * 56));
+}
+
+#[test]
+fn the_hottest_line_is_the_one_that_all_write() {
+    let shared = lines(4);
+    let timed = Rc::new(Timed::new(&hpe(), Placement::CoresFirst, 16, 0));
+    timed.start();
+    timed.run(|| {
+        workers::run(16, false, |worker| {
+            for turn in 0..40 {
+                shared[0].fetch_add(1, Ordering::Relaxed);
+                shared[1 + (worker + turn) % 3].load(Ordering::Relaxed);
+            }
+        })
+    });
+    let hottest = timed.hottest(4);
+    assert_eq!(hottest[0].0, std::ptr::from_ref(&shared[0]).addr());
+    assert!(hottest.len() < 4 || hottest[0].1 > 10 * hottest[3].1, "{hottest:?}");
+}
+
+#[test]
+fn observers_take_no_time_of_the_machine() {
+    let word = AtomicU64::new(0);
+    let timed = Rc::new(Timed::new(&hpe(), Placement::CoresFirst, 1, 0));
+    timed.start();
+    let ends = timed.run(|| {
+        workers::run(2, false, |worker| {
+            if worker == 1 {
+                waiter::pause_ns(1_000);
+                return word.load(Ordering::Relaxed);
+            }
+            lasts_ns(|| (0..10).for_each(|_| word.store(1, Ordering::Relaxed)))
+        })
+    });
+    assert_eq!(ends[1], 1);
+}

@@ -1,6 +1,7 @@
 //! Simulated runs as scripts use them: what is refused, that they are deterministic, and what their results say.
 
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -134,11 +135,40 @@ fn text_has_the_tables_and_says_how_far_to_trust_them() {
 }
 
 #[test]
-fn a_single_run_can_be_simulated_and_agrees_with_the_point() {
-    let one = lines(&format!("run ycsb --machine epyc --workers 2 --scheme silo {TINY} --format json"));
-    let points = lines(&point("silo", "--cores 2"));
-    let throughput = |lines: &[Value]| lines[0]["throughput_txn_s"].as_f64().expect("a result");
-    assert_eq!(throughput(&one).to_bits(), throughput(&points).to_bits());
+fn a_single_run_can_be_simulated_and_is_the_same_again() {
+    let line = format!("run ycsb --machine epyc --workers 2 --clients 3 --scheme silo {TINY} --format json");
+    let (first, second) = (lines(&line), lines(&line));
+    let of =
+        |lines: &[Value]| ["throughput_txn_s", "commits", "clients"].map(|name| lines[0][name].to_string());
+    assert_eq!(of(&first), of(&second));
+    assert_eq!((&first[0]["simulated"], &first[0]["workers"]), (&true.into(), &2.into()));
+    let text = output(&line.replace("json", "text"));
+    let text = String::from_utf8_lossy(&text.stdout);
+    assert!(
+        text.contains("SIMULATED: ") && text.contains("95% interval") && text.contains("simulated by: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_interrupted_study_keeps_the_points_that_are_done() {
+    // The first point is done in a moment; the others take longer than anybody waits.
+    let cores: Vec<String> = (0..250).map(|less| (256 - less).to_string()).collect();
+    let line = format!(
+        "simulate ycsb --machine epyc --scheme silo {} --jobs 2 --format json --cores 1,{}",
+        TINY.replace("--txns 40", "--txns 2000"),
+        cores.join(",")
+    );
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary starts");
+    let mut printed = BufReader::new(child.stdout.take().expect("piped"));
+    let mut first = String::new();
+    printed.read_line(&mut first).expect("text");
+    assert!(first.contains("\"simulated\":true") && first.contains("\"workers\":1,"), "{first}");
+    let kill = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status();
+    assert!(kill.expect("there is a shell").success());
+    assert_eq!(child.wait().expect("it was started").code(), Some(130));
 }
 
 #[test]

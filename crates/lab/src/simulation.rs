@@ -190,7 +190,8 @@ impl SimulationCosts {
     }
 
     /// Returns the shares of the parts in the time of all workers, from `instructions`, the rest, to `contention`.
-    /// Accesses that overlap may take more time than the workers have: then the shares are of the accesses' time.
+    /// Accesses that overlap count with their whole time, and so may take more time than the workers have: then the shares
+    /// are of the accesses' time, and that of instructions is 0.
     pub(crate) fn shares(&self, plan: &Plan, record: &Record) -> [(&'static str, f64); 7] {
         let workers_ps = simulated_ns(record) as f64 * 1e3 * plan.job.workers as f64;
         let parts = self.parts();
@@ -406,8 +407,8 @@ mod tests {
         let counts = TimedCounts::default();
         for (memory, instructions) in [(250_000_000_000, 0.75), (3_000_000_000_000, 0.0)] {
             let spent = Spent { memory, ..Spent::default() };
-            let costs = SimulationCosts { counts, spent, host_ns: 5_000_000_000 };
-            let record = Record { simulated: Some(costs), ..record(0, 0, 100) };
+            let costs = SimulationCosts { counts, spent, hottest: Vec::new(), host_ns: 5_000_000_000 };
+            let record = Record { simulated: Some(costs.clone()), ..record(0, 0, 100) };
             let shares = costs.shares(&plan, &record);
             assert!((shares.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
             assert!((shares[0].1 - instructions).abs() < 1e-9, "{shares:?}");

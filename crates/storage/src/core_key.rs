@@ -537,7 +537,7 @@ mod tests {
             assert_eq!(key.to_core().any(), key.any());
         }
         check(0x1234_5678_9abc_def0_u64);
-        check(0x1234_5678_9abc_def0_u128 << 50 | 77);
+        check(0x1234_5678_9abc_def0_u128 << 50 | 0x4d);
         check([1, 2, 3, u64::MAX, 5, 6]);
         assert_eq!(u64::ends(1), [u64::MIN, u64::MAX]);
         assert_eq!((CoreKey::hash(9_u64), CoreKey::prefix(9_u64, 3)), (OrderedKey::hash(9_u64), 8));

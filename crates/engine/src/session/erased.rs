@@ -88,7 +88,7 @@ pub(crate) trait WordTxn {
     fn fetch(&mut self, table: TableId, groups: Range<usize>, keys: &[AnyKey]);
 }
 
-impl<'db, S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, 'db, S, O, L> {
+impl<S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, '_, S, O, L> {
     fn is_partitioned(&self) -> bool {
         S::Driver::PARTITIONED
     }
@@ -166,10 +166,17 @@ impl<'db, S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, 'db, S, O, L>
     }
 
     fn fetch(&mut self, table: TableId, groups: Range<usize>, keys: &[AnyKey]) {
-        let index = self.tables().get(table).index(Which::Primary);
-        ahead(index, keys.iter().copied(), |row| {
-            groups.clone().for_each(|group| row.record(group).prefetch());
-        });
+        let store = self.tables().get(table);
+        let index = store.index(Which::Primary);
+        let fetch =
+            |row: storage::RowRef<'_, S>| groups.clone().for_each(|group| row.record(group).prefetch());
+        if O::MARKS {
+            ahead(index, keys.iter().copied(), fetch);
+        } else if store.key_words(Which::Primary) == 1 {
+            ahead(index, keys.iter().map(|key| u64::of_any(*key)), fetch);
+        } else {
+            ahead(index, keys.iter().copied(), fetch);
+        }
     }
 }
 

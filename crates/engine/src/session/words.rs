@@ -544,7 +544,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
         for (position, key) in now.into_iter().flatten().enumerate() {
             let which = Which::Secondary { group, position: position as u16 };
-            with_core!(O, key, |key| self.enter_by(which, key, row))?;
+            with_core!(O, key, |core| self.enter_by(which, core, row))?;
         }
         Ok(())
     }

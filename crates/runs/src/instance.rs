@@ -7,9 +7,10 @@ use engine::setting::{SettingError, Settings, Values};
 use engine::{Database, Drive, Env, Facts, Forecast, Schema, Scheme, Workload};
 use sync::{clock, workers};
 use workloads::catalogue::{self, VisitWorkload};
+use workloads::erased::Erased;
 
 use crate::database::AnyDatabase;
-use crate::erased::{AnyWorkload, Erased};
+use crate::erased::{self, LoggedWorkload};
 use crate::log::RunLog;
 use crate::recovery::{self, LockedDirectories, Recovered, RecoveryProgress};
 use crate::{CheckVerdict, Measured, Monitor, RunError, RunPhase, Spec};
@@ -102,7 +103,7 @@ pub fn recover(
     let db = &*(spec.scheme.open)(spec, &declared.schema)?;
     let mut recovered = recovery::into(db, held, workers, progress)?;
     if spec.check {
-        recovered.verdict = declared.workload.check_state(&|see| db.show(see));
+        recovered.verdict = erased::verdict(&|see| db.show(see), &*declared.workload.check_state());
     }
     Ok(recovered)
 }
@@ -169,7 +170,7 @@ fn open_under<S: Scheme>(spec: &Spec<'_>, schema: &Schema) -> Opened {
 /// A workload and the schema that it has declared.
 struct Declared {
     schema: Schema,
-    workload: Box<dyn AnyWorkload>,
+    workload: Box<dyn LoggedWorkload>,
 }
 
 fn declare(spec: &Spec<'_>) -> Result<Declared, SettingError> {
@@ -215,7 +216,7 @@ fn measure(spec: &Spec<'_>, monitor: &Monitor, declared: &Declared) -> Result<Me
         if !spec.check {
             return CheckVerdict::Skipped;
         }
-        workload.check(outcome.ledgers, &|see| db.show(see))
+        erased::verdict(&|see| db.show(see), &*workload.check(outcome.ledgers))
     });
     Ok(Measured {
         types: outcome.types,

@@ -10,7 +10,7 @@ use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Arc, Background, Latched, clock, waiter, workers};
 
 use crate::database::AnyDatabase;
-use crate::erased::AnyWorkload;
+use crate::erased::LoggedWorkload;
 use crate::{RunError, recovery};
 
 /// The logging of a run's commits.
@@ -69,7 +69,7 @@ impl RunLog {
     /// Logs the rows that a workload loads, and then starts the checkpoints.
     pub(crate) fn load(
         &mut self,
-        workload: &dyn AnyWorkload,
+        workload: &dyn LoggedWorkload,
         of: usize,
         logging: &Logging<'_>,
     ) -> Result<(), RunError> {

@@ -1,17 +1,20 @@
 //! Instances: the simulated run of a scheme, compiled for its type, as a value.
 
+use core::any::Any;
+use core::marker::PhantomData;
 use std::rc::Rc;
 
 use engine_sim::driver::{self, Control, Driver};
 use engine_sim::entry::Entry;
 use engine_sim::setting::{Settings, Values};
 use engine_sim::{
-    Admits, Database, Drive, Env, Facts, Ledger, Procedures, Schema, Scheme, Share, Workload, levers,
+    Admits, Database, Drive, Env, Facts, Ledger, Procedures, Program, Schema, Scheme, Share, Workload, levers,
 };
 use runs::{CheckVerdict, Measured};
 use sim::Timed;
 use sync::clock;
 use workloads_sim::catalogue::{self, VisitWorkload, WORKLOADS};
+use workloads_sim::erased::{AnyWorkload, Erased};
 
 use crate::{Simulated, SimulationError, SimulationSpec, convert, hot_lines};
 
@@ -63,78 +66,103 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
     let is_known = |(name, _): &(&str, &str)| known().any(|setting| setting.name == *name);
     let given: Vec<(String, String)> =
         spec.values.iter().filter(is_known).map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
-    let values = Values::new(known(), &given)?;
-    let facts = Facts::under::<S>(&values);
+    let values = &Values::new(known(), &given)?;
     let mut job = convert::job(&spec.job);
-    job.clients = facts.clients(job.clients);
+    job.clients = Facts::under::<S>(values).clients(job.clients);
     if let Some(says) = S::Driver::refuses(&job) {
         return Err(SimulationError(format!("{}: {says}", S::INFO.name)));
     }
-    catalogue::with(
-        spec.workload,
-        &values,
-        Simulate::<S> { spec, values: &values, job, scheme: core::marker::PhantomData },
-    )
+    let Declared { schema, workload } =
+        &catalogue::with(spec.workload, values, Declare { spec, values, job })?;
+    let env = Env { slots: S::Driver::sessions(&job) + 1, workers: job.workers };
+    let db = &Database::<S>::new(schema, values, env)?;
+    let timed = &Rc::new(Timed::new(spec.machine, spec.placement, job.workers, spec.lookahead_ps));
+    timed.run(|| {
+        let start_ns = clock::now_ns();
+        db.load_rows(1, &|share, rows| workload.load(share, rows));
+        let loaded_ns = clock::now_ns();
+        timed.start();
+        let compile = Compile { workload: workload.as_any(), scheme: PhantomData::<S> };
+        let program = catalogue::with(spec.workload, values, compile);
+        let mut outcome = driver::drive(db, &*program, &job, &Control::new(job.workers), &());
+        let run_ns = clock::now_ns();
+        let ledgers = core::mem::take(&mut outcome.ledgers);
+        let verdict = if spec.check {
+            convert::verdict(workload.check(ledgers)(&db.quiesced(), Share::WHOLE))
+        } else {
+            CheckVerdict::Skipped
+        };
+        let times = Times { load_ns: loaded_ns - start_ns, check_ns: clock::now_ns() - run_ns };
+        let (counts, spent) = timed.counts();
+        let line_bytes = spec.machine.line_bytes as usize;
+        let hottest = hot_lines::name(db, &timed.hottest(hot_lines::COUNT), line_bytes, &spent);
+        let measured = measured(outcome, verdict, &times);
+        Ok(Simulated { measured, counts, spent, hottest, host_ns: run_ns - loaded_ns })
+    })
 }
 
-struct Simulate<'s, S> {
+/// A workload and the schema that it has declared.
+struct Declared {
+    schema: Schema,
+    workload: Box<dyn AnyWorkload>,
+}
+
+struct Declare<'s> {
     spec: &'s SimulationSpec<'s>,
     values: &'s Values,
     job: driver::Job,
-    scheme: core::marker::PhantomData<S>,
 }
 
-impl<S: Scheme> VisitWorkload for Simulate<'_, S> {
-    type Out = Result<Simulated, SimulationError>;
+impl VisitWorkload for Declare<'_> {
+    type Out = Result<Declared, SimulationError>;
 
     fn visit<W: Workload>(self) -> Self::Out {
-        let Self { spec, values, job, .. } = self;
-        let (workers, clients) = (job.workers, job.clients);
-        let drive = Drive { workers: workers as u32, clients: clients as u32, seed: job.seed };
+        let Self { spec, values, job } = self;
+        let drive = Drive { workers: job.workers as u32, clients: job.clients as u32, seed: job.seed };
         let mut schema = Schema::new();
         schema.lay_out(convert::layout(spec.layout));
         let workload = W::declare(values, drive, &mut schema)?;
-        let slots = S::Driver::sessions(&job) + 1;
-        let db = Database::<S>::new(&schema, values, Env { slots, workers })?;
-        let timed = Rc::new(Timed::new(spec.machine, spec.placement, workers, spec.lookahead_ps));
-        timed.run(|| {
-            let start_ns = clock::now_ns();
-            db.load(&workload, 1);
-            let loaded_ns = clock::now_ns();
-            timed.start();
-            let control = Control::new(workers);
-            let outcome = driver::drive(&db, &Procedures(&workload), &job, &control, &());
-            let run_ns = clock::now_ns();
-            let driver::RunOutcome {
-                types, arrived, turns, series, phase_ticks, measured_ns, ledgers, ..
-            } = outcome;
-            let ledgers: Vec<W::Ledger> = ledgers.into_iter().map(Ledger::into_inner::<W>).collect();
-            let verdict = if spec.check {
-                convert::verdict(workload.check(&db.quiesced(), Share::WHOLE, &ledgers))
-            } else {
-                CheckVerdict::Skipped
-            };
-            let measured = Measured {
-                types: types.into_iter().map(convert::tally).collect(),
-                arrived: convert::arrived(arrived),
-                turns,
-                series: convert::series(series),
-                phase_ticks,
-                load_ns: loaded_ns - start_ns,
-                measured_ns,
-                check_ns: clock::now_ns() - run_ns,
-                cpu_share: 1.0,
-                is_interrupted: false,
-                verdict,
-                memory_loaded: Vec::new(),
-                memory: Vec::new(),
-                logged: None,
-                insight: engine::Insight::default(),
-            };
-            let (counts, spent) = timed.counts();
-            let line_bytes = spec.machine.line_bytes as usize;
-            let hottest = hot_lines::name(&db, &timed.hottest(hot_lines::COUNT), line_bytes, &spent);
-            Ok(Simulated { measured, counts, spent, hottest, host_ns: run_ns - loaded_ns })
-        })
+        Ok(Declared { schema, workload: Box::new(Erased(workload)) })
+    }
+}
+
+/// Makes the program of a workload for a scheme: all that is compiled for each pair.
+struct Compile<'w, S> {
+    workload: &'w dyn Any,
+    scheme: PhantomData<S>,
+}
+
+impl<'w, S: Scheme> VisitWorkload for Compile<'w, S> {
+    type Out = Box<dyn Program<S, (), ()> + 'w>;
+
+    fn visit<W: Workload>(self) -> Self::Out {
+        Box::new(Procedures::<W>(self.workload.downcast_ref().expect("the workload of this name")))
+    }
+}
+
+/// Nanoseconds of the host around the transactions.
+struct Times {
+    load_ns: u64,
+    check_ns: u64,
+}
+
+/// The measurements of a run as those of a native one.
+fn measured(outcome: driver::RunOutcome<Ledger>, verdict: CheckVerdict, times: &Times) -> Measured {
+    Measured {
+        types: outcome.types.into_iter().map(convert::tally).collect(),
+        arrived: convert::arrived(outcome.arrived),
+        turns: outcome.turns,
+        series: convert::series(outcome.series),
+        phase_ticks: outcome.phase_ticks,
+        load_ns: times.load_ns,
+        measured_ns: outcome.measured_ns,
+        check_ns: times.check_ns,
+        cpu_share: 1.0,
+        is_interrupted: false,
+        verdict,
+        memory_loaded: Vec::new(),
+        memory: Vec::new(),
+        logged: None,
+        insight: engine::Insight::default(),
     }
 }

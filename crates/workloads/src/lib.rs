@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+pub mod erased;
 pub mod micro;
 pub mod mix;
 #[cfg(test)]

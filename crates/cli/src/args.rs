@@ -59,7 +59,8 @@ pub(crate) struct Run {
     /// Schemes, separated by commas, or `all` [default: all except the baselines]
     #[arg(long, value_name = "A,B|all")]
     scheme: Option<String>,
-    /// Simulate the runs on this machine instead: see `contend list machines`. They go by commits (`--txns`), not by time
+    /// Simulate the runs on this machine instead: see `contend list machines`. They go by commits (`--txns`), not by
+    /// time
     #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["seconds", "warmup", "cooldown"])]
     machine: Option<String>,
     #[command(flatten)]
@@ -124,8 +125,8 @@ struct Seats {
     /// Hardware threads of a core that a simulated run uses; 1 is without hyper-threading [default: all]
     #[arg(long, value_name = "N")]
     smt: Option<u64>,
-    /// The least number of commits of a worker that a simulated run counts; it counts more until the 95% interval of the
-    /// throughput is within 3%, up to ten times as many [default: 500]
+    /// The least number of commits of a worker that a simulated run counts; it counts more until the 95% interval of
+    /// the throughput is within 3%, up to ten times as many [default: 500]
     #[arg(long, value_name = "N")]
     txns: Option<u64>,
     /// Time for which a simulated thread may run ahead of the others, which is faster and less exact [default: 0]

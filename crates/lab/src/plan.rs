@@ -44,8 +44,8 @@ pub struct Request {
     /// Nanoseconds of the simulated machine for which a hardware thread may run ahead of the others, for a faster and
     /// less exact simulation. If `None`, 0.
     pub lookahead_ns: Option<u64>,
-    /// The number of threads that execute. If `None`, one for each core, also of a simulated machine; if there is a log,
-    /// one core is left to it.
+    /// The number of threads that execute. If `None`, one for each core, also of a simulated machine; if there is a
+    /// log, one core is left to it.
     pub workers: Option<u64>,
     /// The number of logical sessions in flight. If `None`, one for each worker, or the workload's terminals.
     pub clients: Option<u64>,

@@ -168,13 +168,16 @@ impl SimulationPlan {
                 "all constants were measured on the machine; compare a native run before you trust absolute figures"
             }
             Basis::Published => {
-                "no constant is firmer than a publication: trust shapes, orders and ratios, and no absolute figure before calibration"
+                "no constant is firmer than a publication: trust shapes, orders and ratios, and no absolute figure \
+                 before calibration"
             }
             Basis::Fitted => {
-                "some constants were fitted: figures that they were fitted to are no evidence; trust no absolute figure before calibration"
+                "some constants were fitted: figures that they were fitted to are no evidence; trust no absolute \
+                 figure before calibration"
             }
             Basis::Assumed => {
-                "some constants are assumed: trust shapes, orders and ratios as far as they do not depend on these, and no absolute figure before calibration"
+                "some constants are assumed: trust shapes, orders and ratios as far as they do not depend on these, \
+                 and no absolute figure before calibration"
             }
         }
     }
@@ -190,8 +193,8 @@ impl SimulationCosts {
     }
 
     /// Returns the shares of the parts in the time of all workers, from `instructions`, the rest, to `contention`.
-    /// Accesses that overlap count with their whole time, and so may take more time than the workers have: then the shares
-    /// are of the accesses' time, and that of instructions is 0.
+    /// Accesses that overlap count with their whole time, and so may take more time than the workers have: then the
+    /// shares are of the accesses' time, and that of instructions is 0.
     pub(crate) fn shares(&self, plan: &Plan, record: &Record) -> [(&'static str, f64); 7] {
         let workers_ps = simulated_ns(record) as f64 * 1e3 * plan.job.workers as f64;
         let parts = self.parts();

@@ -35,8 +35,8 @@ pub struct Choices {
     pub seed: u64,
     /// The number of rounds of the plan.
     pub repeat: u64,
-    /// The requested seconds of warm-up before the measured time; the most, if the warm-up is automatic; 0 if the run is
-    /// simulated, whose warm-up goes by commits.
+    /// The requested seconds of warm-up before the measured time; the most, if the warm-up is automatic; 0 if the run
+    /// is simulated, whose warm-up goes by commits.
     pub warmup_s: f64,
     /// Whether the warm-up ends when throughput is steady.
     #[serde(rename = "warmup_auto")]

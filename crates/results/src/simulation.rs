@@ -20,8 +20,8 @@ pub struct Simulation {
     pub threads: u64,
     /// The name of the order in which workers get the hardware threads.
     pub placement: String,
-    /// The number of constants by the name of their basis: `measured`, `published`, `fitted`, `assumed`. Those of the log
-    /// are left out, since no log is simulated.
+    /// The number of constants by the name of their basis: `measured`, `published`, `fitted`, `assumed`. Those of the
+    /// log are left out, since no log is simulated.
     pub constants: BTreeMap<String, u64>,
     /// The name of the weakest basis of a constant.
     pub basis: String,
@@ -36,12 +36,12 @@ pub struct Simulation {
     pub host_s: f64,
     /// Seconds of the host for each second of the simulated machine.
     pub slowdown: Option<f64>,
-    /// The time of all accesses, in seconds of the simulated machine summed over the workers, by the part of the machine:
-    /// `private` caches, `l3`, `memory`, `coherence` (lines that other cores of the socket had), `numa` (the way between
-    /// sockets), `contention` (waits for lines that were on their way to another core).
+    /// The time of all accesses, in seconds of the simulated machine summed over the workers, by the part of the
+    /// machine: `private` caches, `l3`, `memory`, `coherence` (lines that other cores of the socket had), `numa` (the
+    /// way between sockets), `contention` (waits for lines that were on their way to another core).
     pub spent_s: BTreeMap<String, f64>,
-    /// The same as shares of the time of all workers. The rest of the time, executing instructions and waiting for other
-    /// workers, is `instructions`.
+    /// The same as shares of the time of all workers. The rest of the time, executing instructions and waiting for
+    /// other workers, is `instructions`.
     pub spent: BTreeMap<String, f64>,
     /// The cache lines for which threads waited longest because other cores had them, the longest first.
     pub hot_lines: Vec<HottestLine>,

@@ -73,8 +73,8 @@ pub trait Observer {
     #[inline]
     fn entries(&mut self, _record: usize, _facet: Facet, _from: &SecondaryKeys, _to: &SecondaryKeys) {}
 
-    /// Called when an attempt begins to scan a range of keys, each of `_words` words. The scan's rows follow, and nothing
-    /// else before the scan is over. Only if values have marks.
+    /// Called when an attempt begins to scan a range of keys, each of `_words` words. The scan's rows follow, and
+    /// nothing else before the scan is over. Only if values have marks.
     #[inline]
     fn scan(
         &mut self,

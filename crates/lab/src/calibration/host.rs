@@ -81,8 +81,12 @@ mod tests {
 
     #[test]
     fn sizes_come_from_the_system_or_are_usual_ones() {
-        let cache =
-            |level, kind: &str, kib| Cache { level, kind: kind.to_owned(), bytes: kib << 10, shared_by: 4 };
+        let cache = |level, kind: &str, kib: u64| Cache {
+            level,
+            kind: kind.to_owned(),
+            bytes: kib << 10,
+            shared_by: 4,
+        };
         let caches = vec![cache(1, "instruction", 64), cache(1, "data", 48), cache(3, "unified", 8 << 10)];
         let machine = Machine { caches, memory_available_bytes: 1 << 30, ..Machine::default() };
         assert_eq!(cache_bytes(&machine, 1), (48 << 10, true));

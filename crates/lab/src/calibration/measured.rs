@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     fn facts() -> crate::Machine {
-        let cache = |level, kib, shared_by| crate::Cache {
+        let cache = |level, kib: u64, shared_by| crate::Cache {
             level,
             kind: "unified".to_owned(),
             bytes: kib << 10,

@@ -119,7 +119,7 @@ pub(crate) struct Run {
 /// The arguments that all simulated runs have.
 #[derive(Debug, clap::Args)]
 struct Seats {
-    /// The order in which workers get the hardware threads of a simulated machine [default: cores_first]
+    /// The order in which workers get the hardware threads of a simulated machine [default: `cores_first`]
     #[arg(long, value_enum, value_name = "ORDER")]
     placement: Option<OrderOfSeats>,
     /// Hardware threads of a core that a simulated run uses; 1 is without hyper-threading [default: all]

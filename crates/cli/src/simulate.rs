@@ -103,8 +103,9 @@ impl Board<'_> {
     }
 
     fn print(&mut self, point: usize) {
-        let result = self.results[point].as_ref().filter(|_| self.format == Format::Json);
-        result.iter().for_each(|run| self.out.print(&format!("{run}\n")));
+        if let Some(run) = self.results[point].as_ref().filter(|_| self.format == Format::Json) {
+            self.out.print(&format!("{run}\n"));
+        }
     }
 
     /// Prints all results that were not printed before, and returns the exit code.

@@ -95,7 +95,7 @@ impl Scaling {
     pub fn command(&self, point: usize) -> Vec<String> {
         let workers = Some(self.plan(point).job.workers as u64);
         let schemes = Some(self.names(point).1.to_owned());
-        command(&Request { workers, schemes, ..self.request.clone() })
+        command(&Request { schemes, workers, ..self.request.clone() })
     }
 
     /// Returns the progress in a line: the points that are done, the slowdown, and the time that is left.

@@ -141,8 +141,8 @@ impl SimulationPlan {
 
     /// Returns the weakest basis of the constants.
     pub fn weakest(&self) -> Basis {
-        let used = self.constants().into_iter().filter(|(_, count)| *count > 0);
-        used.last().map_or(Basis::Measured, |(basis, _)| basis)
+        let mut used = self.constants().into_iter().filter(|(_, count)| *count > 0);
+        used.next_back().map_or(Basis::Measured, |(basis, _)| basis)
     }
 
     /// Returns the use of the machine's hardware threads in words.

@@ -319,7 +319,9 @@ impl Rechecked {
         for line in self.starvation.lines() {
             lines.add(line);
         }
-        simulation::told_by(&claim.settings, &claim.space).iter().for_each(|sentence| lines.add(sentence));
+        for sentence in simulation::told_by(&claim.settings, &claim.space) {
+            lines.add(sentence);
+        }
         lines.add(match self.verdict {
             Verdict::Slower => {
                 "DOES NOT HOLD: clearly fewer points agree than the claim states, or the winner is not ahead where \

@@ -17,6 +17,11 @@ pub(super) struct Seat {
 struct Private {
     l1: Tags,
     l2: Tags,
+    /// The line that the core fetched last for writing, and the time until which it keeps the line although others ask
+    /// for it: a core finishes what it does with a line before it answers.
+    kept: (LineId, u64),
+    /// The line after the one that the core fetched last from memory: its processor has asked for it already.
+    ahead: LineId,
 }
 
 /// Whether an access needs the line for itself.
@@ -65,6 +70,8 @@ pub(super) struct Caches {
     /// Picoseconds of a line in the memory controllers, and in the links by distance.
     controller_ps: u64,
     link_ps: Vec<u64>,
+    /// Picoseconds between two misses of a core that overlap as far as the core can.
+    pub(super) next_miss_ps: u64,
     pub(super) spent: Spent,
 }
 
@@ -81,7 +88,15 @@ impl Caches {
         };
         Self {
             lines: Lines::new(machine.line_bytes, homes),
-            private: (0..cores).map(|_| Private { l1: tags(&machine.l1), l2: tags(&machine.l2) }).collect(),
+            private: (0..cores)
+                .map(|_| Private {
+                    l1: tags(&machine.l1),
+                    l2: tags(&machine.l2),
+                    kept: (LineId::MAX, 0),
+                    ahead: LineId::MAX,
+                })
+                .collect(),
+            next_miss_ps: machine.memory.latency_ps / u64::from(machine.core.misses_max.max(1)),
             l3: (0..groups).map(|_| tags(&machine.l3)).collect(),
             groups_per_socket: topology.groups_per_socket as u16,
             controllers: vec![0; topology.sockets as usize],
@@ -108,8 +123,9 @@ impl Caches {
         } else {
             None
         };
-        match near {
-            Some(ps) if wish == Wish::Read || is_owner => {
+        let is_kept = private.kept.0 == id && at < private.kept.1;
+        match near.or(is_kept.then_some(0)) {
+            Some(ps) if wish == Wish::Read || is_owner || is_kept => {
                 line.is_dirty |= wish == Wish::Write;
                 self.spent.private += ps;
                 at + ps
@@ -137,7 +153,7 @@ impl Caches {
         if wish == Wish::Write {
             now.version = now.version.wrapping_add(1);
             (now.owner, now.is_dirty, now.sockets) = (seat.core, true, own);
-            now.busy_until = ready + coherence.hold_ps;
+            now.busy_until = ready + coherence.directory_ps;
         } else {
             let is_alone = line.sockets == 0;
             now.owner = if is_alone { seat.core } else { NOBODY };
@@ -145,8 +161,11 @@ impl Caches {
             now.busy_until = start + coherence.directory_ps;
         }
         now.holder = seat.group;
-        let version = now.version;
+        let (version, hold_ps) = (now.version, coherence.hold_ps);
         let private = &mut self.private[usize::from(seat.core)];
+        if wish == Wish::Write {
+            private.kept = (id, ready + hold_ps);
+        }
         private.l1.put(id, version);
         private.l2.put(id, version);
         self.l3[usize::from(seat.group)].put(id, version);
@@ -159,11 +178,11 @@ impl Caches {
         let line = *self.lines.get(id);
         if line.owner != NOBODY && line.owner != seat.core && line.is_dirty {
             let group = line.owner / self.machine.topology.cores_per_group as u16;
-            let ps = self.machine.coherence.transfer_ps + self.between_groups_ps(seat, group);
+            let ps = self.beyond_l1(self.machine.coherence.transfer_ps) + self.between_groups_ps(seat, group);
             self.spent.coherence += ps;
             return self.travel(seat, start + ps, group / self.groups_per_socket);
         }
-        let l3_ps = self.machine.l3.latency_ps;
+        let l3_ps = self.beyond_l1(self.machine.l3.latency_ps);
         if self.l3[usize::from(seat.group)].has(id, line.version) {
             self.spent.l3 += l3_ps;
             return start + l3_ps;
@@ -173,12 +192,26 @@ impl Caches {
             self.spent.l3 += ps;
             return self.travel(seat, start + ps, line.holder / self.groups_per_socket);
         }
+        let latency_ps = self.beyond_l1(self.machine.memory.latency_ps);
+        let private = &mut self.private[usize::from(seat.core)];
+        let is_ahead = std::mem::replace(&mut private.ahead, id + 1) == id;
         let controller = &mut self.controllers[usize::from(line.home)];
         let begin = start.max(*controller);
         *controller = begin + self.controller_ps;
-        let ready = begin + self.machine.memory.latency_ps;
+        if is_ahead {
+            // A program that goes through memory in order waits for its share of the memory's rate alone.
+            let ready = begin + self.next_miss_ps.min(latency_ps);
+            self.spent.memory += ready - start;
+            return ready;
+        }
+        let ready = begin + latency_ps;
         self.spent.memory += ready - start;
         self.travel(seat, ready, line.home)
+    }
+
+    /// The part of a latency that comes on top of a hit in the first cache, which the instructions' own time has.
+    fn beyond_l1(&self, latency_ps: u64) -> u64 {
+        latency_ps.saturating_sub(self.machine.l1.latency_ps)
     }
 
     /// The way between two groups of cores, within a socket or at both ends of the way between sockets.
@@ -214,7 +247,15 @@ impl Caches {
             others &= others - 1;
             farthest = farthest.max(self.machine.hops[self.distance(seat, socket)].round_trip_ps);
         }
-        let within = self.machine.l3.latency_ps;
+        let topology = &self.machine.topology;
+        let has_groups = topology.groups_per_socket > 1;
+        let within = if sockets & (1 << (seat.socket % 64)) == 0 {
+            self.machine.l3.latency_ps
+        } else if has_groups {
+            self.machine.coherence.transfer_ps + self.machine.hops[0].round_trip_ps
+        } else {
+            self.machine.coherence.transfer_ps
+        };
         self.spent.coherence += within;
         self.spent.numa += farthest + count * self.machine.coherence.invalidate_ps;
         within + farthest + count * self.machine.coherence.invalidate_ps

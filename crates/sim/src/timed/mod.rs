@@ -329,14 +329,19 @@ impl State {
         let line_bytes = self.machine.line_bytes as usize;
         let begin = self.workers[number].clock;
         let mut complete = begin;
+        let mut at = begin;
         let (first, last) = (address / line_bytes, (address + bytes.max(1) - 1) / line_bytes);
         for nth in first..=last {
-            // The lines of a copy are asked for one after the other and arrive side by side.
-            let at = begin + (nth - first) as u64 * 1_000;
             let id = self.caches.lines.number(nth * line_bytes);
             let mut done = self.caches.access(seat, at, id, wish);
+            // The lines of a copy are asked for one after the other and arrive side by side, as many as a core can
+            // wait for.
+            let asked_at = at;
+            if done > at {
+                at += self.caches.next_miss_ps.min(done - at);
+            }
             let worker = &mut self.workers[number];
-            if worker.last_coming > at {
+            if worker.last_coming > asked_at {
                 let coming = worker.coming.iter().find(|(line, _)| *line == id);
                 done = done.max(coming.map_or(0, |(_, at)| *at));
             }

@@ -355,7 +355,7 @@ mod tests {
     fn request() -> Request {
         let set = vec!["ycsb.records=1000".to_owned()];
         let (machine, schemes) = (Some("epyc".to_owned()), Some("silo".to_owned()));
-        Request { set, machine, schemes, ..Request::new("ycsb") }
+        Request { schemes, machine, set, ..Request::new("ycsb") }
     }
 
     fn plan(request: &Request) -> Plan {
@@ -440,7 +440,10 @@ mod tests {
         let first = sweep(epyc);
         let changed = sweep(&epyc.replacen("value = 2.25", "value = 2.5", 1));
         fs::remove_dir_all(folder).expect("its own directory");
-        let line = first.iter().map(|unit| unit.line()).find(|line| line.contains(" epyc ")).expect("a unit");
+        let line = first
+            .iter()
+            .find_map(|unit| Some(unit.line()).filter(|line| line.contains(" epyc ")))
+            .expect("a unit");
         assert!(line.contains("--machine epyc --placement scatter --txns 20") && !line.contains("--seconds"));
         let of_file = |unit: &&crate::sweep::Unit| unit.point[0].ends_with("mine.toml");
         let id = |units: &[crate::sweep::Unit], is_of_file: bool| {

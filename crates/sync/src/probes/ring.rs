@@ -130,7 +130,7 @@ mod tests {
             let ring = Ring::new(bytes, line_bytes);
             let visited: BTreeSet<usize> = (0..ring.lines).map(|steps| ring.chase(0, steps)).collect();
             assert_eq!(visited.len(), bytes / line_bytes);
-            assert!(visited.iter().all(|at| at * WORD_BYTES % line_bytes == 0));
+            assert!(visited.iter().all(|at| (at * WORD_BYTES).is_multiple_of(line_bytes)));
             assert_eq!(ring.chase(0, ring.lines), 0);
         }
     }

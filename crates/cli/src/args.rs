@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use lab::{
-    Arrival, ClientMode, Placement, Question, Request, Retry, ScalingQuestion, WarmUpLength, conditions,
-    sensitivity,
+    Arrival, ClientMode, MemoryPolicy, Placement, Question, Request, Retry, ScalingQuestion, WarmUpLength,
+    conditions, sensitivity,
 };
 
 /// A laboratory of concurrency control: which scheme wins, by how much, and under which conditions.
@@ -122,6 +122,10 @@ struct Seats {
     /// The order in which workers get the hardware threads of a simulated machine [default: `cores_first`]
     #[arg(long, value_enum, value_name = "ORDER")]
     placement: Option<OrderOfSeats>,
+    /// The sockets on which a simulated run's memory is: `interleaved` over those that are used, `local` to the thread
+    /// that uses it first, or at a `distance_1` and further from that thread [default: interleaved]
+    #[arg(long, value_name = "POLICY", value_parser = memory_policy)]
+    memory: Option<MemoryPolicy>,
     /// Hardware threads of a core that a simulated run uses; 1 is without hyper-threading [default: all]
     #[arg(long, value_name = "N")]
     smt: Option<u64>,
@@ -141,8 +145,13 @@ impl Seats {
             OrderOfSeats::ThreadsFirst => Placement::ThreadsFirst,
             OrderOfSeats::Scatter => Placement::Scatter,
         });
-        Request { placement, smt: self.smt, txns: self.txns, lookahead_ns: self.lookahead_ns, ..request }
+        let Self { memory, smt, txns, lookahead_ns, .. } = *self;
+        Request { placement, memory, smt, txns, lookahead_ns, ..request }
     }
+}
+
+fn memory_policy(name: &str) -> Result<MemoryPolicy, &'static str> {
+    MemoryPolicy::of_name(name).ok_or("it is `interleaved`, `local`, or `distance_1` and further")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

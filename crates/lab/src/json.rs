@@ -256,6 +256,7 @@ pub(crate) fn choices(plan: &Plan, subject: usize) -> Choices {
         simulated_on: simulation.map(|simulation| simulation.asked.clone()),
         machine_digest: simulation.map(|simulation| simulation.digest.clone()),
         placement: simulation.map(|simulation| simulation.placement.name().to_owned()),
+        memory: simulation.map(|simulation| simulation.memory.name()),
         smt: simulation.and_then(|simulation| simulation.smt.map(u64::from)),
         txns: simulation.map(|simulation| simulation.txns),
         lookahead_ns: simulation.map(|simulation| simulation.lookahead_ps / 1_000),

@@ -46,7 +46,7 @@ pub use recovery::Recovery;
 pub use registry::{Catalogue, Listed, SettingOf};
 pub use runs::{CheckVerdict, Monitor, Recovered, RecoveryProgress, RunPhase};
 pub use scaling::{Scaling, ScalingQuestion};
-pub use simulation::{Placement, SimulationCosts, SimulationPlan};
+pub use simulation::{MemoryPolicy, Placement, SimulationCosts, SimulationPlan};
 pub use space::Space;
 pub use speed::{Basis, Ratios};
 pub use starvation::{Starvation, StarvedType};

@@ -58,7 +58,7 @@ fn judge_types(own: &Listed) -> Result<(), String> {
              the type"
         ));
     }
-    if !own.trial.is_of(entry) {
+    if !own.trial.is_of(entry) || own.simulated.name() != entry.info.name {
         let says = "its native and its stepped type, or their entries, are of different schemes: list the type and the \
                     entry of the same sources in both builds";
         return Err(says.to_owned());

@@ -15,7 +15,7 @@ use sync::workers;
 use crate::logs::Logs;
 use crate::registry::{Listed, pairs};
 use crate::traffic::{Arrival, traffic};
-use crate::{Catalogue, Placement, Refusal, SimulationPlan, json, machine, mix, steady};
+use crate::{Catalogue, MemoryPolicy, Placement, Refusal, SimulationPlan, json, machine, mix, steady};
 
 /// The maximum numbers of workers and of clients: far more than a machine needs, and few enough to start.
 const WORKERS_MAX: u64 = 1_024;
@@ -37,6 +37,8 @@ pub struct Request {
     pub machine: Option<String>,
     /// The order in which workers get the hardware threads of a simulated machine.
     pub placement: Option<Placement>,
+    /// The sockets on which the memory of a simulated run is. If `None`, it is interleaved over those that are used.
+    pub memory: Option<MemoryPolicy>,
     /// The number of hardware threads of a core that a simulated run uses. If `None`, all of them.
     pub smt: Option<u64>,
     /// The least number of commits of a worker, in the mean, that a simulated run counts. If `None`, 500.
@@ -92,6 +94,7 @@ impl Request {
             schemes: None,
             machine: None,
             placement: None,
+            memory: None,
             smt: None,
             txns: None,
             lookahead_ns: None,
@@ -331,6 +334,7 @@ impl Plan {
             layout: layout(&subject.values),
             machine: &simulation.machine,
             placement: simulation.placement,
+            memory: simulation.memory,
             lookahead_ps: simulation.lookahead_ps,
             check: self.check,
         }

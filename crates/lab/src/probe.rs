@@ -220,7 +220,10 @@ pub fn applying(sweep: &Sweep, machine: &Machine) -> String {
     let mut lines = Lines::default();
     let advised = workers(machine);
     let asked = |unit: &crate::sweep::Unit| unit.request.workers.unwrap_or(machine.cores as u64);
-    let most = sweep.units.iter().map(asked).max().unwrap_or(0);
+    // What is simulated depends on this machine in nothing but the time that it takes.
+    let mut native = sweep.units.iter().filter(|unit| unit.request.machine.is_none()).map(asked);
+    let Some(first) = native.next() else { return lines.0 };
+    let most = native.fold(first, u64::max);
     if most > advised.at_most {
         lines.add(format!(
             "this machine: up to {most} workers, and {} are advised: {}",

@@ -8,8 +8,8 @@ use std::{fs, io};
 use engine::driver::{Estimate, Limit};
 use engine::setting::{Values, nearest};
 use results::{Axis, Run};
-pub use sim::machine::Placement;
 use sim::machine::{self, Basis, Machine};
+pub use sim::machine::{MemoryPolicy, Placement};
 use sim::{Spent, TimedCounts};
 use simulations::HotLine;
 
@@ -42,6 +42,8 @@ pub struct SimulationPlan {
     pub asked: String,
     /// The order in which workers get the machine's hardware threads.
     pub placement: Placement,
+    /// On which sockets the memory is.
+    pub memory: MemoryPolicy,
     /// The number of hardware threads of a core that are used, if not all of them are.
     pub smt: Option<u32>,
     /// Picoseconds for which a hardware thread may run on beyond the next one.
@@ -92,6 +94,11 @@ impl SimulationPlan {
         plan.smt = (smt < of_core).then_some(smt as u32);
         plan.placement = request.placement.unwrap_or(plan.placement);
         plan.lookahead_ps = lookahead_ns * 1_000;
+        plan.memory = request.memory.unwrap_or(plan.memory);
+        if let MemoryPolicy::Distance(distance) = plan.memory {
+            let farthest = plan.machine.hops.len().saturating_sub(1) as u64;
+            within("--memory distance", u64::from(distance), 1..=farthest, &plan.machine.name)?;
+        }
         Ok(Some(plan))
     }
 
@@ -103,6 +110,7 @@ impl SimulationPlan {
             machine,
             asked: asked.to_owned(),
             placement,
+            memory: MemoryPolicy::Interleaved,
             smt: None,
             lookahead_ps: 0,
             digest,
@@ -152,7 +160,11 @@ impl SimulationPlan {
             0 => String::new(),
             ns => format!(", threads up to {ns} ns ahead"),
         };
-        format!("{}{smt}{lookahead}", self.placement.name())
+        let memory = match self.memory {
+            MemoryPolicy::Interleaved => String::new(),
+            policy => format!(", memory {}", policy.name()),
+        };
+        format!("{}{memory}{smt}{lookahead}", self.placement.name())
     }
 
     /// Returns a sentence that says that figures are simulated, on which machine, and how firm its constants are.
@@ -312,6 +324,7 @@ fn within(name: &str, value: u64, legal: RangeInclusive<u64>, machine: &str) -> 
 fn refuse_without_machine(request: &Request) -> Result<(), Refusal> {
     let given = [
         ("--placement", request.placement.is_some()),
+        ("--memory", request.memory.is_some()),
         ("--smt", request.smt.is_some()),
         ("--txns", request.txns.is_some()),
         ("--lookahead-ns", request.lookahead_ns.is_some()),

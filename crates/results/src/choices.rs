@@ -67,6 +67,9 @@ pub struct Choices {
     /// The name of the order in which workers get the hardware threads of the simulated machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<String>,
+    /// The name of the policy by which memory is on the sockets of the simulated machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
     /// The number of hardware threads of a core that are used, if the simulated machine has more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smt: Option<u64>,
@@ -108,6 +111,7 @@ impl Default for Choices {
             simulated_on: None,
             machine_digest: None,
             placement: None,
+            memory: None,
             smt: None,
             txns: None,
             lookahead_ns: None,
@@ -145,6 +149,7 @@ impl Choices {
             "machine" => word(self.simulated_on.as_ref()?)?,
             "machine_digest" => word(self.machine_digest.as_ref()?)?,
             "placement" => word(self.placement.as_ref()?)?,
+            "memory" => word(self.memory.as_ref()?)?,
             "smt" => self.smt?.into(),
             "txns" => self.txns?.into(),
             "lookahead_ns" => self.lookahead_ns?.into(),

@@ -23,9 +23,12 @@ pub(crate) fn name<S: Scheme>(
         "words of the scheme itself".to_owned()
     });
     db.tables().iter().for_each(|table| note_rows(table, &lines, line_bytes, &mut names));
+    for (line, name) in lines.iter().zip(&mut names) {
+        *name = name.take().or_else(|| db.tables().part_at(*line));
+    }
     let all = spent.sum().max(1) as f64;
     let hot = |(name, (_, ps)): (Option<String>, &(usize, u64))| HotLine {
-        name: name.unwrap_or_else(|| "an index, or memory of the scheme".to_owned()),
+        name: name.unwrap_or_else(|| "memory of the scheme or of its driver".to_owned()),
         share: *ps as f64 / all,
     };
     names.into_iter().zip(hottest).map(hot).collect()

@@ -76,7 +76,8 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
         &catalogue::with(spec.workload, values, Declare { spec, values, job })?;
     let env = Env { slots: S::Driver::sessions(&job) + 1, workers: job.workers };
     let db = &Database::<S>::new(schema, values, env)?;
-    let timed = &Rc::new(Timed::new(spec.machine, spec.placement, job.workers, spec.lookahead_ps));
+    let timed = Timed::new(spec.machine, spec.placement, job.workers, spec.lookahead_ps);
+    let timed = &Rc::new(timed.with_memory(spec.memory));
     timed.run(|| {
         let start_ns = clock::now_ns();
         db.load_rows(1, &|share, rows| workload.load(share, rows));

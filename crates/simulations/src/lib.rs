@@ -15,7 +15,7 @@ use core::fmt;
 use engine::driver::Job;
 use engine::setting::Values;
 use runs::{Layout, Measured};
-use sim::machine::{Machine, Placement};
+use sim::machine::{Machine, MemoryPolicy, Placement};
 pub use sim::{Spent, TimedCounts};
 
 pub use instance::SimulatedInstance;
@@ -35,6 +35,8 @@ pub struct SimulationSpec<'s> {
     pub machine: &'s Machine,
     /// Which hardware threads the workers get.
     pub placement: Placement,
+    /// On which sockets the memory is.
+    pub memory: MemoryPolicy,
     /// Picoseconds for which a hardware thread may run on beyond the next one: 0 for exact order; up to the least
     /// latency between two cores for a faster simulation.
     pub lookahead_ps: u64,

@@ -106,18 +106,17 @@ impl BlockArena {
         Self { stride, state: Padded::default(), is_low: AtomicBool::new(false) }
     }
 
-    /// Moves `count` blocks to the end of `to`. With `reuse`, blocks that were given back come first; `build` makes the
-    /// blocks that were never used.
+    /// Moves `count` blocks to the end of `to`. Blocks that were given back come first; `build` makes the blocks that
+    /// were never used.
     pub(crate) fn take(
         &self,
         to: &mut Vec<Block>,
         count: usize,
-        reuse: bool,
         reserve: &Reserve,
         mut build: impl FnMut(Block),
     ) {
         let state = &mut *self.state.lock();
-        let reused = if reuse { count.min(state.free.len()) } else { 0 };
+        let reused = count.min(state.free.len());
         to.extend(state.free.drain(state.free.len() - reused..));
         for _ in reused..count {
             if state.chunks.last().is_none_or(|chunk| state.carved == chunk.blocks(self.stride)) {
@@ -185,6 +184,11 @@ impl BlockArena {
                 visit(offset(start, number * self.stride));
             }
         }
+    }
+
+    /// Whether an address is in one of the blocks' chunks.
+    pub(crate) fn has(&self, address: usize) -> bool {
+        self.state.lock().chunks.iter().any(|chunk| chunk.has(address))
     }
 
     /// Bytes from one block to the next.
@@ -256,6 +260,11 @@ impl Chunk {
         Self { start, layout }
     }
 
+    /// Whether an address is in the chunk.
+    pub(crate) fn has(&self, address: usize) -> bool {
+        address.checked_sub(self.start.addr().get()).is_some_and(|offset| offset < self.layout.size())
+    }
+
     /// The blocks that the chunk has room for.
     fn blocks(&self, stride: usize) -> usize {
         self.layout.size() / stride
@@ -279,13 +288,13 @@ mod tests {
         let arena = BlockArena::new(40);
         let mut built = 0;
         let mut blocks = Vec::new();
-        arena.take(&mut blocks, 5_000, true, &Reserve::default(), |_| built += 1);
+        arena.take(&mut blocks, 5_000, &Reserve::default(), |_| built += 1);
         let mut addresses: Vec<_> = blocks.iter().map(|block| block.as_ptr() as usize).collect();
         addresses.sort_unstable();
         assert!(addresses.windows(2).all(|pair| pair[1] - pair[0] >= 64 || pair[1] / 64 != pair[0] / 64));
         arena.give(&mut blocks, 1_000);
         assert_eq!(arena.bytes(), (5_000 * 64, 1_000 * 64));
-        arena.take(&mut blocks, 1_500, true, &Reserve::default(), |_| built += 1);
+        arena.take(&mut blocks, 1_500, &Reserve::default(), |_| built += 1);
         assert_eq!(built, 5_500);
     }
 
@@ -295,7 +304,7 @@ mod tests {
         let (mut blocks, mut ahead) = (Vec::new(), Vec::new());
         for _ in 0..8 * (HUGE / 64) / 100 {
             let chunks = arena.state.lock().chunks.len();
-            arena.take(&mut blocks, 100, true, &reserve, |_| ());
+            arena.take(&mut blocks, 100, &reserve, |_| ());
             let state = arena.state.lock();
             if state.chunks.len() > chunks {
                 ahead.extend(state.chunks.last().map(|chunk| (chunk.start, chunk.layout.size())));
@@ -323,7 +332,7 @@ mod tests {
     fn shares_visit_every_block_once() {
         let arena = BlockArena::new(8);
         let mut blocks = Vec::new();
-        arena.take(&mut blocks, 20_000, true, &Reserve::default(), |_| ());
+        arena.take(&mut blocks, 20_000, &Reserve::default(), |_| ());
         let mut seen = Vec::new();
         for index in 0..3 {
             arena.for_each(index, 3, |block| seen.push(block));

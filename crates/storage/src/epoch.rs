@@ -36,6 +36,18 @@ pub(crate) struct Participant<'e> {
 }
 
 impl Epochs {
+    /// The part of the epochs that has an address, in words.
+    pub(crate) fn part_at(&self, address: usize) -> Option<String> {
+        let is_of = |start: usize, bytes: usize| (start..start + bytes).contains(&address);
+        if is_of(core::ptr::from_ref(&self.now).addr(), size_of_val(&self.now)) {
+            return Some("the epoch of memory".to_owned());
+        }
+        let start = self.seats.as_ptr().addr();
+        let bytes = size_of_val(&*self.seats);
+        let number = || (address - start) / size_of::<Padded<Seat>>();
+        is_of(start, bytes).then(|| format!("session {} in the epoch of memory", number()))
+    }
+
     /// Room for `seats` participants.
     pub(crate) fn new(seats: usize) -> Self {
         let seats = (0..seats).map(|_| Padded::default()).collect();

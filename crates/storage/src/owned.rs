@@ -38,6 +38,13 @@ impl Partitions {
         &self.0[number]
     }
 
+    /// The partition that has an address, in words.
+    pub(crate) fn part_at(&self, address: usize) -> Option<String> {
+        let start = self.0.as_ptr().addr();
+        let number = address.checked_sub(start)? / size_of::<Padded<Partition>>();
+        (number < self.len()).then(|| format!("partition {number}"))
+    }
+
     /// The number of the partition onto which a home is folded.
     pub(crate) fn of_home(&self, home: u64) -> usize {
         (home % self.len() as u64) as usize

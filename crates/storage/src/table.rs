@@ -142,6 +142,17 @@ impl<L: LeafMeta> AnyIndex<L> {
         FirstMemory { table: name, expected_rows, bytes }
     }
 
+    fn part_at(&self, address: usize) -> Option<&'static str> {
+        match self {
+            Self::Tree1(tree) => tree.part_at(address),
+            Self::Tree2(tree) => tree.part_at(address),
+            Self::Tree6(tree) => tree.part_at(address),
+            Self::Hash1(hash) => hash.part_at(address),
+            Self::Hash2(hash) => hash.part_at(address),
+            Self::Heap => None,
+        }
+    }
+
     fn bytes(&self) -> usize {
         match self {
             Self::Tree1(tree) => tree.bytes(),
@@ -486,6 +497,27 @@ impl<S: Shape> TableStore<S> {
         self.versions.iter().for_each(|versions| versions.populate_ahead(reserve));
         self.primary.populate_ahead();
         self.secondary.iter().flatten().for_each(|secondary| secondary.index.populate_ahead());
+    }
+
+    /// The part of the table that has an address, in words: for people who look at the cache lines of a run. `None` if
+    /// the address is not the table's.
+    pub fn part_at(&self, address: usize) -> Option<String> {
+        let name = self.name;
+        let of_index = |index: &AnyIndex<S::Leaf>, of: &str| {
+            index.part_at(address).map(|part| format!("{part} of the {of} index of {name}"))
+        };
+        let this = core::ptr::from_ref(self).addr();
+        if (this..this + size_of::<Self>()).contains(&address) {
+            return Some(format!("the memory management and the index heads of {name}"));
+        }
+        let mut secondary = self.secondary.iter().flatten();
+        of_index(&self.primary, "primary")
+            .or_else(|| secondary.find_map(|secondary| of_index(&secondary.index, secondary.decl.name)))
+            .or_else(|| self.rows.has(address).then(|| format!("{name} rows")))
+            .or_else(|| {
+                let has = self.versions.iter().any(|versions| versions.has(address));
+                has.then(|| format!("{name} versions"))
+            })
     }
 
     /// Bytes that the table uses: of rows and versions without those given back for reuse, and of its indexes.

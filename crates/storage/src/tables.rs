@@ -147,6 +147,14 @@ impl<S: Shape> Tables<S> {
         self.stores.iter().map(TableStore::memory).collect()
     }
 
+    /// The part of the tables that has an address, in words: for people who look at the cache lines of a run. `None` if
+    /// the address is neither a table's nor that of a thing that tables share.
+    pub fn part_at(&self, address: usize) -> Option<String> {
+        let of_tables = || self.stores.iter().find_map(|store| store.part_at(address));
+        let part = self.partitions.part_at(address).or_else(|| self.epochs.part_at(address));
+        part.or_else(of_tables)
+    }
+
     /// Takes a slot.
     ///
     /// # Panics
@@ -154,6 +162,7 @@ impl<S: Shape> Tables<S> {
     pub fn slot(&self) -> Slot<'_, S> {
         let stock = self.stores.iter().map(|table| Stock {
             rows: Vec::new(),
+            fresh: Vec::new(),
             versions: (0..table.groups()).map(|_| Vec::new()).collect(),
         });
         Slot {
@@ -178,6 +187,8 @@ impl<S: Shape> Tables<S> {
 #[derive(Debug)]
 struct Stock {
     rows: Vec<Block>,
+    /// Of a table of owned rows, blocks that never were a row: any owner may get them.
+    fresh: Vec<Block>,
     /// By column group.
     versions: Vec<Vec<Block>>,
 }
@@ -375,19 +386,17 @@ impl<'db, S: Shape> Slot<'db, S> {
     pub fn new_row(&mut self, table: &'db TableStore<S>, home: Home) -> NewRow<'db, S> {
         assert!(core::ptr::eq(self.tables.get(table.id()), table), "a slot serves its database's tables");
         let owner = self.tables.owner(home);
-        let stock = &mut self.stock[usize::from(table.id().0)].rows;
-        let at = if let DataKind::Owned = S::Data::KIND {
+        let Stock { rows, fresh, .. } = &mut self.stock[usize::from(table.id().0)];
+        let (at, stock) = if let DataKind::Owned = S::Data::KIND {
             // A row's memory stays with its owner, so that a claim held on a partition keeps every
             // writer away from whatever was borrowed under it.
             let same = |&at: &Block| owner_of(RowRef { at, table }) == owner;
-            stock.iter().rposition(same).map(|found| stock.swap_remove(found))
+            (rows.iter().rposition(same).map(|found| rows.swap_remove(found)), fresh)
         } else {
-            stock.pop()
+            (None, rows)
         };
-        let at = at.unwrap_or_else(|| {
-            let reuse = !matches!(S::Data::KIND, DataKind::Owned);
-            let count = if reuse { BATCH } else { 1 };
-            table.rows.take(stock, count, reuse, &self.tables.reserve, |at| table.build_row(at));
+        let at = at.or_else(|| stock.pop()).unwrap_or_else(|| {
+            table.rows.take(stock, BATCH, &self.tables.reserve, |at| table.build_row(at));
             stock.pop().expect("the arena gave blocks")
         });
         let row = RowRef { at, table };
@@ -522,7 +531,7 @@ impl<'db, S: Shape> Slot<'db, S> {
             let words = record.width();
             // SAFETY: the group's arena gives blocks with room for a head and the record's width.
             let build = |at| unsafe { version::build_version::<S>(at, words) };
-            table.versions[record.group()].take(stock, BATCH, true, &self.tables.reserve, build);
+            table.versions[record.group()].take(stock, BATCH, &self.tables.reserve, build);
         }
         let block = stock.pop().expect("the arena gave blocks");
         table.versions[record.group()].reuse(block);
@@ -737,8 +746,9 @@ impl<S: Shape> Drop for Slot<'_, S> {
         self.tables.left_behind.lock().append(&mut self.waiting);
         self.unsettled.leave(&self.tables.unsettled);
         for (table, stock) in self.tables.stores.iter().zip(&mut self.stock) {
-            let rows = stock.rows.len();
-            table.rows.give(&mut stock.rows, rows);
+            // A row's memory stays with its owner, and serves no other.
+            let rows = if let DataKind::Owned = S::Data::KIND { &mut stock.fresh } else { &mut stock.rows };
+            table.rows.give(rows, rows.len());
             for (arena, versions) in table.versions.iter().zip(&mut stock.versions) {
                 let count = versions.len();
                 arena.give(versions, count);
@@ -1063,7 +1073,7 @@ mod tests {
         );
         let mut blocks = Vec::new();
         let count = memory.version_bytes / stride - in_use;
-        store.versions[0].take(&mut blocks, count, true, &tables.reserve, |_| panic!("none is missing"));
+        store.versions[0].take(&mut blocks, count, &tables.reserve, |_| panic!("none is missing"));
         blocks.sort_unstable();
         blocks.dedup();
         assert_eq!(blocks.len(), count, "and none is there twice");
@@ -1270,6 +1280,34 @@ mod tests {
         assert_eq!(theirs.words_mut(record), None);
         mine.release_all();
         assert!(theirs.try_hold(1));
+    }
+
+    #[test]
+    fn a_slot_takes_memory_for_owned_rows_in_batches() {
+        let (schema, table) = schema();
+        let tables = Tables::<Parts>::new(&schema, 2, 4, false);
+        let store = tables.get(table.id());
+        let (mut slot, mut other) = (tables.slot(), tables.slot());
+        let mut of_slot = Vec::new();
+        for home in 0..BATCH as u64 {
+            of_slot.push(slot.new_row(store, Home::At(home)).into_row().at.addr().get());
+            other.new_row(store, Home::At(home)).into_row();
+        }
+        let (first, last) = (of_slot.iter().min(), of_slot.iter().max());
+        let span = last.zip(first).map(|(last, first)| last - first);
+        let of_batch = (BATCH - 1) * store.rows.stride();
+        assert_eq!(span, Some(of_batch), "the rows of one batch stand side by side, whoever owns them");
+    }
+
+    #[test]
+    fn memory_that_no_owned_row_has_used_serves_the_rows_of_the_next_slot() {
+        let (schema, table) = schema();
+        let tables = Tables::<Parts>::new(&schema, 1, 4, false);
+        let store = tables.get(table.id());
+        for home in 0..BATCH as u64 {
+            tables.slot().new_row(store, Home::At(home)).into_row();
+        }
+        assert_eq!(store.rows.bytes(), (BATCH * store.rows.stride(), 0));
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::{Catalogue, Refusal, simulation};
 use gate::Allowed;
 
 /// The choices that distinguish cells, in addition to the settings.
-pub(crate) const CHOSEN: [&str; 23] = [
+pub(crate) const CHOSEN: [&str; 24] = [
     "workload",
     "scheme",
     "workers",
@@ -47,6 +47,7 @@ pub(crate) const CHOSEN: [&str; 23] = [
     "machine",
     "machine_digest",
     "placement",
+    "memory",
     "smt",
     "txns",
     "lookahead_ns",

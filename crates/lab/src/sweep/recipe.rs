@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use crate::plan::{Request, WarmUpLength, standard_workers};
-use crate::{Arrival, Catalogue, ClientMode, Placement, Refusal, Retry, rtt_us};
+use crate::{Arrival, Catalogue, ClientMode, MemoryPolicy, Placement, Refusal, Retry, rtt_us};
 
 /// The definition of a sweep: its workload, its schemes, and its settings.
 #[derive(Clone, Debug, Deserialize)]
@@ -122,7 +122,7 @@ impl core::fmt::Display for Scalar {
 }
 
 /// The drives of a run: choices that can be fixed or varied like settings, but are not in the catalogue.
-pub(crate) const DRIVES: [&str; 13] = [
+pub(crate) const DRIVES: [&str; 14] = [
     "workers",
     "clients",
     "retry",
@@ -133,6 +133,7 @@ pub(crate) const DRIVES: [&str; 13] = [
     "rate",
     "machine",
     "placement",
+    "memory",
     "smt",
     "txns",
     "lookahead_ns",
@@ -320,6 +321,12 @@ impl Recipe {
                 "machine" => request.machine = Some(value),
                 "placement" => {
                     request.placement = Some(word(&name, &value, &Placement::ALL, Placement::name)?);
+                }
+                "memory" => {
+                    let policy = MemoryPolicy::of_name(&value);
+                    let legal = "`interleaved`, `local`, or `distance_1` and further";
+                    let refuse = || Refusal(format!("`memory = {value}`: write {legal}"));
+                    request.memory = Some(policy.ok_or_else(refuse)?);
                 }
                 "smt" => request.smt = Some(number(&name, &value)?),
                 "txns" => request.txns = Some(number(&name, &value)?),

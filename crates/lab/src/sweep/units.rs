@@ -177,7 +177,7 @@ impl Sweep {
     /// # Errors
     /// A recipe that leaves the number of workers to the host.
     pub fn portable(&self) -> Result<(), Refusal> {
-        if self.units.iter().all(|unit| unit.request.workers.is_some()) {
+        if self.units.iter().all(|unit| unit.request.workers.is_some() || unit.request.machine.is_some()) {
             return Ok(());
         }
         Err(Refusal(
@@ -259,6 +259,7 @@ pub(crate) fn command(request: &Request) -> Vec<String> {
         schemes,
         machine,
         placement,
+        memory,
         smt,
         txns,
         lookahead_ns,
@@ -291,6 +292,7 @@ pub(crate) fn command(request: &Request) -> Vec<String> {
         // A simulated run goes by commits, and refuses times.
         words.extend(flag("machine", machine.clone()));
         words.extend(placement.iter().flat_map(|placement| flag("placement", placement.name().to_owned())));
+        words.extend(memory.iter().flat_map(|policy| flag("memory", policy.name())));
         words.extend(smt.iter().flat_map(|smt| flag("smt", smt.to_string())));
         words.extend(txns.iter().flat_map(|txns| flag("txns", txns.to_string())));
         words.extend(lookahead_ns.iter().flat_map(|ns| flag("lookahead-ns", ns.to_string())));

@@ -15,7 +15,7 @@ mod read;
 mod text;
 
 pub use error::MachineError;
-pub use placement::{Placement, ThreadPlace};
+pub use placement::{MemoryPolicy, Placement, ThreadPlace};
 
 /// A machine to simulate. All times are in picoseconds.
 #[derive(Clone, Debug, PartialEq)]

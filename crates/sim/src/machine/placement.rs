@@ -35,6 +35,39 @@ impl Placement {
     }
 }
 
+/// The choice of the socket in whose memory a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryPolicy {
+    /// Pages are spread over the sockets that the program uses, one on each in turn.
+    Interleaved,
+    /// A page is on the socket of the thread that is the first to use it. Loading uses no page.
+    Local,
+    /// A page is on another socket, at this distance from the thread that is the first to use it, for experiments that
+    /// measure what distance costs. Each socket has a partner of its own at each distance, wherever the machine's
+    /// topology has as many sockets that are at this distance.
+    Distance(u16),
+}
+
+impl MemoryPolicy {
+    /// Returns the name on the command line and in results.
+    pub fn name(self) -> String {
+        match self {
+            Self::Interleaved => "interleaved".to_owned(),
+            Self::Local => "local".to_owned(),
+            Self::Distance(distance) => format!("distance_{distance}"),
+        }
+    }
+
+    /// Returns the policy of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        match name {
+            "interleaved" => Some(Self::Interleaved),
+            "local" => Some(Self::Local),
+            _ => name.strip_prefix("distance_")?.parse().ok().map(Self::Distance),
+        }
+    }
+}
+
 /// A hardware thread: each part counts from 0 within the part before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadPlace {
@@ -91,6 +124,25 @@ impl Topology {
             }
         };
         ThreadPlace { socket, group: core / self.cores_per_group, core: core % self.cores_per_group, smt }
+    }
+
+    /// Returns the socket at a distance from `socket` that is the partner of this socket and of no other, as far as the
+    /// topology allows; `None` if no socket is at this distance. Sockets at equal distances from all others are
+    /// matched in their order with those that follow them.
+    pub fn partner(&self, socket: u32, distance: u16) -> Option<u32> {
+        let at = |socket: u32| -> Vec<u32> {
+            let row = &self.distance[socket as usize];
+            (0..self.sockets).filter(|other| u16::from(row[*other as usize]) == distance).collect()
+        };
+        if distance == 0 {
+            return Some(socket);
+        }
+        let partners = at(socket);
+        let alike: Vec<u32> = (0..self.sockets).filter(|other| at(*other) == partners).collect();
+        let rank = alike.iter().position(|other| *other == socket).expect("a socket is like itself");
+        let last = *alike.last().expect("a socket is like itself");
+        let start = partners.iter().position(|partner| *partner > last).unwrap_or(0);
+        (!partners.is_empty()).then(|| partners[(start + rank) % partners.len()])
     }
 
     /// Returns the number of the place's group of cores, counted over the whole machine.
@@ -166,6 +218,33 @@ mod tests {
     #[should_panic(expected = "none for thread 24")]
     fn no_place_is_made_up() {
         topology().place(Placement::Scatter, 24);
+    }
+
+    #[test]
+    fn each_socket_has_a_partner_of_its_own_at_each_distance() {
+        let machine = crate::machine::Machine::built_in("hpe-superdome-flex").expect("it is there");
+        let topology = &machine.topology;
+        for distance in 0..=3 {
+            let partners: BTreeSet<u32> = (0..topology.sockets)
+                .map(|socket| {
+                    let partner = topology.partner(socket, distance).expect("a chassis has each distance");
+                    assert_eq!(u16::from(topology.distance[socket as usize][partner as usize]), distance);
+                    partner
+                })
+                .collect();
+            assert_eq!(partners.len(), 28, "distance {distance}");
+        }
+        assert_eq!(topology.partner(0, 4), None);
+    }
+
+    #[test]
+    fn policies_of_memory_are_found_by_their_names() {
+        for policy in [MemoryPolicy::Interleaved, MemoryPolicy::Local, MemoryPolicy::Distance(2)] {
+            assert_eq!(MemoryPolicy::of_name(&policy.name()), Some(policy));
+        }
+        assert!(
+            ["", "distance_", "distance_-1", "near"].iter().all(|name| MemoryPolicy::of_name(name).is_none())
+        );
     }
 
     #[test]

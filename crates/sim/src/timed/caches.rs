@@ -1,6 +1,6 @@
 //! Caches, the directory, links and memory controllers: the time that an access takes, and where it goes.
 
-use super::lines::{Lines, NOBODY};
+use super::lines::{Homes, Lines, NOBODY};
 use super::tags::{LineId, Tags};
 use crate::machine::Machine;
 
@@ -76,8 +76,8 @@ pub(super) struct Caches {
 }
 
 impl Caches {
-    /// Caches without lines. Memory is on the `homes`, a page on each in turn.
-    pub(super) fn new(machine: &Machine, homes: Vec<u16>) -> Self {
+    /// Caches without lines.
+    pub(super) fn new(machine: &Machine, homes: Homes) -> Self {
         let topology = &machine.topology;
         let groups = topology.sockets * topology.groups_per_socket;
         let cores = groups * topology.cores_per_group;
@@ -155,7 +155,7 @@ impl Caches {
             (now.owner, now.is_dirty, now.sockets) = (seat.core, true, own);
             now.busy_until = ready + coherence.directory_ps;
         } else {
-            let is_alone = line.sockets == 0;
+            let is_alone = line.sockets == 0 || line.owner == seat.core;
             now.owner = if is_alone { seat.core } else { NOBODY };
             (now.is_dirty, now.sockets) = (false, line.sockets | own);
             now.busy_until = start + coherence.directory_ps;

@@ -41,12 +41,20 @@ pub(super) struct Lines {
     /// The page that was looked up last.
     last: (usize, LineId),
     line_shift: u32,
-    /// The sockets that have memory for the program, in the order in which pages are spread over them.
-    homes: Vec<u16>,
+    homes: Homes,
+}
+
+/// The sockets in whose memory pages are.
+#[derive(Debug)]
+pub(super) enum Homes {
+    /// Pages are spread over these sockets, one on each in turn.
+    Spread(Vec<u16>),
+    /// By socket: the home of the pages that a thread of the socket is the first to use.
+    ByUser(Vec<u16>),
 }
 
 impl Lines {
-    pub(super) fn new(line_bytes: u64, homes: Vec<u16>) -> Self {
+    pub(super) fn new(line_bytes: u64, homes: Homes) -> Self {
         Self {
             all: Vec::new(),
             pages: vec![(usize::MAX, 0); 1 << 12],
@@ -57,12 +65,12 @@ impl Lines {
         }
     }
 
-    /// The number of the line of an address.
+    /// The number of the line of an address that a thread of `socket` uses.
     #[inline]
-    pub(super) fn number(&mut self, address: usize) -> LineId {
+    pub(super) fn number(&mut self, address: usize, socket: u16) -> LineId {
         let page = address / PAGE_BYTES;
         if self.last.0 != page {
-            self.last = (page, self.page(page));
+            self.last = (page, self.page(page, socket));
         }
         self.last.1 + ((address % PAGE_BYTES) >> self.line_shift) as LineId
     }
@@ -103,11 +111,11 @@ impl Lines {
     }
 
     /// The number of the first line of a page, which gets numbers for its lines at its first use.
-    fn page(&mut self, page: usize) -> LineId {
+    fn page(&mut self, page: usize, socket: u16) -> LineId {
         let mut at = self.slot(page);
         while self.pages[at].0 != page {
             if self.pages[at].0 == usize::MAX {
-                return self.add(page, at);
+                return self.add(page, at, socket);
             }
             at = (at + 1) & (self.pages.len() - 1);
         }
@@ -119,10 +127,12 @@ impl Lines {
     }
 
     #[cold]
-    fn add(&mut self, page: usize, at: usize) -> LineId {
+    fn add(&mut self, page: usize, at: usize, socket: u16) -> LineId {
         let first = self.all.len() as LineId;
-        // Pages are spread over the sockets.
-        let home = self.homes[self.used % self.homes.len()];
+        let home = match &self.homes {
+            Homes::Spread(sockets) => sockets[self.used % sockets.len()],
+            Homes::ByUser(home) => home[usize::from(socket)],
+        };
         let line = Line {
             busy_until: 0,
             waited_ps: 0,

@@ -20,10 +20,11 @@ use sync_sim::hook::{self, Access, Scheduler};
 
 pub use caches::Spent;
 use caches::{Caches, Seat, Wish};
+use lines::Homes;
 use tags::LineId;
 
 use crate::Installed;
-use crate::machine::{Machine, Placement};
+use crate::machine::{Machine, MemoryPolicy, Placement};
 
 /// Bits of a worker's number in the key of its turn.
 const WORKER_BITS: u32 = 12;
@@ -115,10 +116,8 @@ impl Timed {
     /// A scheduler of so many workers on a machine; further workers only observe.
     pub fn new(machine: &Machine, placement: Placement, workers: usize, lookahead_ps: u64) -> Self {
         let seats = seats(machine, placement, workers);
-        // As under a system that interleaves memory over the sockets that a program uses.
-        let homes: BTreeSet<u16> = seats.iter().map(|seat| seat.socket).collect();
         let state = State {
-            caches: Caches::new(machine, homes.into_iter().collect()),
+            caches: Caches::new(machine, homes(machine, &seats, MemoryPolicy::Interleaved)),
             seats,
             machine: machine.clone(),
             workers: Vec::new(),
@@ -129,6 +128,17 @@ impl Timed {
             counts: TimedCounts::default(),
         };
         Self { state: RefCell::new(state), is_on: Cell::new(false) }
+    }
+
+    /// The same scheduler, with memory under another policy than [`MemoryPolicy::Interleaved`].
+    ///
+    /// # Panics
+    /// When the machine has no sockets at the policy's distance.
+    #[must_use]
+    pub fn with_memory(mut self, policy: MemoryPolicy) -> Self {
+        let State { caches, machine, seats, .. } = self.state.get_mut();
+        *caches = Caches::new(machine, homes(machine, seats, policy));
+        self
     }
 
     /// Runs `body`, whose calls of [`sync_sim::workers::run`] run under this scheduler.
@@ -314,7 +324,7 @@ impl State {
         let is_write = matches!(access, Access::Store | Access::Update);
         let Some(seat) = self.workers[number].seat else {
             if is_write {
-                let id = self.caches.lines.number(address);
+                let id = self.caches.lines.number(address, 0);
                 let line = self.caches.lines.get(id);
                 line.version = line.version.wrapping_add(1);
                 self.wake(id, self.workers[number].clock);
@@ -332,7 +342,7 @@ impl State {
         let mut at = begin;
         let (first, last) = (address / line_bytes, (address + bytes.max(1) - 1) / line_bytes);
         for nth in first..=last {
-            let id = self.caches.lines.number(nth * line_bytes);
+            let id = self.caches.lines.number(nth * line_bytes, seat.socket);
             let mut done = self.caches.access(seat, at, id, wish);
             // The lines of a copy are asked for one after the other and arrive side by side, as many as a core can
             // wait for.
@@ -370,7 +380,7 @@ impl State {
         let worker = &mut self.workers[self.running];
         let Some(seat) = worker.seat else { return };
         let at = worker.clock;
-        let id = self.caches.lines.number(address);
+        let id = self.caches.lines.number(address, seat.socket);
         let wish = if for_write { Wish::Write } else { Wish::Read };
         let done = self.caches.access(seat, at, id, wish);
         if for_write && self.caches.lines.get(id).has_waiters {
@@ -484,6 +494,20 @@ impl Worker {
             self.watched_len = len + 1;
         }
     }
+}
+
+/// The sockets in whose memory the pages of a program are.
+fn homes(machine: &Machine, seats: &[Seat], policy: MemoryPolicy) -> Homes {
+    let distance = match policy {
+        MemoryPolicy::Interleaved => {
+            let used: BTreeSet<u16> = seats.iter().map(|seat| seat.socket).collect();
+            return Homes::Spread(used.into_iter().collect());
+        }
+        MemoryPolicy::Local => 0,
+        MemoryPolicy::Distance(distance) => distance,
+    };
+    let partner = |socket| machine.topology.partner(socket, distance).expect("callers judge the distance");
+    Homes::ByUser((0..machine.topology.sockets).map(|socket| partner(socket) as u16).collect())
 }
 
 /// The seats of the first workers of a program.

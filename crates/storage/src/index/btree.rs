@@ -437,6 +437,18 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         self.inners.populate_ahead();
     }
 
+    /// The part of the index that has an address: for people who look at the cache lines of a run.
+    pub fn part_at(&self, address: usize) -> Option<&'static str> {
+        let root = core::ptr::from_ref(&*self.root).addr();
+        if (root..root + size_of::<Inner<K, INNER>>()).contains(&address) {
+            Some("root")
+        } else if self.leaves.has(address) {
+            Some("leaf")
+        } else {
+            self.inners.has(address).then_some("inner node")
+        }
+    }
+
     /// Bytes of all nodes, in use or free.
     pub fn bytes(&self) -> usize {
         self.leaves.bytes() + self.inners.bytes() + size_of::<Inner<K, INNER>>()

@@ -476,6 +476,15 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         self.overflows.populate_ahead();
     }
 
+    /// The part of the index that has an address: for people who look at the cache lines of a run.
+    pub fn part_at(&self, address: usize) -> Option<&'static str> {
+        if self.buckets.has(address) {
+            Some("bucket")
+        } else {
+            self.overflows.has(address).then_some("overflow bucket")
+        }
+    }
+
     /// Bytes of all buckets, in use or free.
     pub fn bytes(&self) -> usize {
         self.buckets.bytes() + self.overflows.bytes()

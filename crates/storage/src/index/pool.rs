@@ -87,6 +87,11 @@ impl<T> Slab<T> {
         unsafe { start.add(place) }
     }
 
+    /// Whether an address is in the memory of the elements.
+    pub(super) fn has(&self, address: usize) -> bool {
+        self.growth.chunks.lock().0.iter().any(|chunk| chunk.has(address))
+    }
+
     /// An element, if it was made.
     #[inline]
     pub(super) fn get(&self, number: usize) -> Option<&T> {
@@ -241,6 +246,11 @@ impl<T: Node> Pool<T> {
         // The free list is read first: a node that is made meanwhile counts as in use.
         let free = self.free.lock().0.len();
         self.slab.len() - free
+    }
+
+    /// Whether an address is in the memory of the nodes.
+    pub(super) fn has(&self, address: usize) -> bool {
+        self.slab.has(address)
     }
 
     /// Bytes of all nodes, in use or free.

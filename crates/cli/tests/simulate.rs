@@ -53,6 +53,8 @@ fn wrong_simulations_are_refused_with_the_way_out() {
     assert_refused("simulate ycsb --machine epyc --cores 2 --txns 0", "from 1 to");
     assert_refused("simulate ycsb --machine epyc --cores 2 --lookahead-ns 1000", "from 0 to 25");
     assert_refused("simulate ycsb --machine epyc --cores 2 --placement random", "cores_first");
+    assert_refused("simulate ycsb --machine epyc --cores 2 --memory near", "interleaved");
+    assert_refused("simulate ycsb --machine epyc --cores 2 --memory distance_9", "from 1 to 1 on epyc");
     assert_refused(
         "simulate ycsb --machine epyc --cores 2 --set run.durability=group",
         "no device for a log",
@@ -73,6 +75,7 @@ fn wrong_simulated_runs_are_refused_with_the_way_out() {
     assert_refused("run ycsb --machine epyc --seconds 1", "--seconds");
     assert_refused("run ycsb --placement scatter", "--machine NAME");
     assert_refused("run ycsb --txns 10", "--machine NAME");
+    assert_refused("run ycsb --memory local", "--machine NAME");
 }
 
 #[test]

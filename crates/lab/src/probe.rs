@@ -373,6 +373,12 @@ mod tests {
         let told = applying(&sweep, &Machine { governor: "powersave".to_owned(), ..machine(4, 4) });
         assert!(told.contains("up to 4 workers, and 3 are advised") && told.contains("powersave"), "{told}");
         assert_eq!(applying(&sweep, &machine(8, 8)), "");
+        let text = text.replace("workers = 4", "machine = \"epyc\"\nworkers = 64");
+        let simulated = Recipe::parse(catalogue(), &text).expect("legal");
+        let simulated = Sweep::new(catalogue(), simulated, "").expect("possible");
+        let slow = Machine { governor: "powersave".to_owned(), ..machine(4, 4) };
+        assert_eq!(applying(&simulated, &slow), "", "this machine decides nothing");
+        assert!(simulated.portable().is_ok());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sim::machine::{Machine, Placement};
+use sim::machine::{Machine, MemoryPolicy, Placement};
 use sim::{Spent, Timed, TimedCounts};
 use sync_sim::atomic::{AtomicU64, Ordering};
 use sync_sim::{Padded, VersionLatch, clock, hint, waiter, words, workers};
@@ -168,6 +168,40 @@ fn a_line_from_another_socket_takes_the_way_there_and_back_longer() {
     let (near, far) = (read_ns(1), read_ns(1_567));
     let way_ns = machine.hops.last().expect("hops").round_trip_ps as f64 / 1e3;
     assert_near(far - near, way_ns, 0.15);
+}
+
+#[test]
+fn a_core_that_reads_its_own_lines_again_keeps_them_for_itself() {
+    let machine = hpe();
+    // More than the private caches hold.
+    let shared = lines(machine.l2.bytes as usize / 64);
+    let (_, _, spent) = timed(&machine, Placement::CoresFirst, 1, |_| {
+        let write = || shared.iter().for_each(|line| line.store(1, Ordering::Relaxed));
+        write();
+        shared.iter().for_each(|line| _ = line.load(Ordering::Relaxed));
+        write();
+    });
+    assert_eq!((spent.coherence, spent.numa), (0, 0), "no other core has them");
+}
+
+#[test]
+fn memory_at_a_distance_takes_the_way_there_and_back_longer() {
+    let machine = hpe();
+    let first_loads_ns = |policy| {
+        let timed = Rc::new(Timed::new(&machine, Placement::CoresFirst, 1, 0).with_memory(policy));
+        timed.start();
+        // Every third line, so that no line is the one after that before.
+        let shared = lines(300);
+        let load = || shared.iter().step_by(3).for_each(|line| _ = line.load(Ordering::Relaxed));
+        let ns = timed.run(|| workers::run(1, false, |_| lasts_ns(load)));
+        ns[0] as f64 / 100.0
+    };
+    let local_ns = first_loads_ns(MemoryPolicy::Local);
+    assert_near(first_loads_ns(MemoryPolicy::Interleaved), local_ns, 0.001);
+    for (distance, hop) in machine.hops.iter().enumerate() {
+        let far_ns = first_loads_ns(MemoryPolicy::Distance(distance as u16));
+        assert_near(far_ns - local_ns + 100.0, hop.round_trip_ps as f64 / 1e3 + 100.0, 0.05);
+    }
 }
 
 #[test]

@@ -120,6 +120,20 @@ fn a_recipe_gives_title_order_and_reasons_and_says_what_is_missing() {
 }
 
 #[test]
+fn simulated_runs_belong_to_a_recipe_whatever_its_seconds_are() {
+    let mut runs = crossing();
+    for run in &mut runs {
+        (run["simulated"], run["asked_s"]) = (true.into(), 10.0.into());
+    }
+    let folder = Folder::new("simulated-recipe", &runs);
+    folder.write("recipe-1.toml", RECIPE);
+    let report = folder.read();
+    let told: Vec<(bool, usize, usize)> =
+        report.studies.iter().map(|study| (study.is_of_recipe, study.runs.len(), study.missing)).collect();
+    assert_eq!(told, [(true, 24, 0)]);
+}
+
+#[test]
 fn variants_are_points_of_their_own() {
     let of = |workers: u64, records: u64, seed: u64| {
         let mut run = run("silo", 0.5, seed, (1_000 * workers + seed) as f64);

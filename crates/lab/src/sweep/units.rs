@@ -555,6 +555,9 @@ mod tests {
         let sweep =
             Sweep::new(catalogue(), Recipe::parse(catalogue(), text).expect("legal"), "").expect("possible");
         assert!(sweep.portable().expect_err("cores").0.contains("workers = 2"));
+        let simulated = format!("{text}[settings]\nmachine = \"epyc\"\n");
+        let simulated = Recipe::parse(catalogue(), &simulated).expect("legal");
+        assert!(Sweep::new(catalogue(), simulated, "").expect("possible").portable().is_ok());
     }
 
     #[test]

@@ -159,6 +159,7 @@ impl Topology {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::Machine;
     use std::collections::BTreeSet;
 
     /// Two sockets of two groups of three cores of two threads.
@@ -222,7 +223,8 @@ mod tests {
 
     #[test]
     fn each_socket_has_a_partner_of_its_own_at_each_distance() {
-        let machine = crate::machine::Machine::built_in("hpe-superdome-flex").expect("it is there");
+        let name = "hpe-superdome-flex";
+        let machine = Machine::read(Machine::of_name(name).expect("it is there"), name).expect("correct");
         let topology = &machine.topology;
         for distance in 0..=3 {
             let partners: BTreeSet<u32> = (0..topology.sockets)

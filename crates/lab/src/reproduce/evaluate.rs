@@ -98,6 +98,11 @@ impl Relation {
             RelationRule::Crossing { first, then, axis, low, high } => {
                 table.crossings(first, then, axis, (*low, *high))
             }
+            RelationRule::Peak { of, axis, low, high } => table.peaks(of, axis, (*low, *high)),
+            RelationRule::Prediction { of, to, published, tolerance, .. } => {
+                let range = (Some(published * (1.0 - tolerance)), Some(published * (1.0 + tolerance)));
+                table.ratios((of, to), None, range, Along::default())
+            }
             RelationRule::HottestShare { .. } | RelationRule::Victims { .. } => {
                 self.compute(sweep.recipe.seed)
             }
@@ -295,6 +300,26 @@ impl<'s> Results<'s> {
             }
         };
         self.series(of, axis).into_iter().map(decided).collect()
+    }
+
+    /// Decides at which value of an axis a scheme is best: the values whose throughput is not clearly below the best.
+    fn peaks(&self, of: &SchemeCell, axis: &str, (low, high): (f64, f64)) -> Vec<RelationInstance> {
+        let decided = |(at, lines): (Place, Vec<&PointSummary>)| {
+            let value = |line: &PointSummary| self.at(line).get(axis)?.parse::<f64>().ok();
+            let peak = best(&lines, Rate::All)?.line;
+            let is_level = |line: &&&PointSummary| {
+                let compared = change(Metric::ThroughputTxnS, line, peak);
+                core::ptr::eq(**line, peak)
+                    || compared.is_some_and(|found| found.verdict(MARGIN, CONFIDENCE) != Verdict::Faster)
+            };
+            let level: Vec<f64> = lines.iter().filter(is_level).filter_map(|line| value(line)).collect();
+            let least = level.iter().copied().min_by(f64::total_cmp)?;
+            let greatest = level.into_iter().max_by(f64::total_cmp)?;
+            let interval = Interval { low: least, high: greatest, confidence: CONFIDENCE };
+            let outcome = RelationOutcome::of_range(&interval, Some(low), Some(high));
+            Some(RelationInstance { at, estimate: value(peak), interval: Some(interval), outcome })
+        };
+        self.series(of, axis).into_iter().filter_map(decided).collect()
     }
 
     fn crossings(

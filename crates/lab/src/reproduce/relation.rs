@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use results::Run;
 use serde::Deserialize;
 
+use super::prediction;
 use crate::sweep::{MARGIN, Scalar};
 
 /// The meaning of a clause for results, or a question of our own beside the claim.
@@ -85,6 +86,33 @@ pub enum RelationRule {
         low: f64,
         /// The value from which on the other scheme is ahead.
         high: f64,
+    },
+    /// The throughput is greatest at a value of an axis that lies within a range.
+    Peak {
+        /// The scheme and the points.
+        of: SchemeCell,
+        /// The axis, whose values are numbers.
+        axis: String,
+        /// The least permitted value.
+        low: f64,
+        /// The greatest permitted value.
+        high: f64,
+    },
+    /// The ratio of two throughputs of simulated runs is near a published one. The simulation predicted it before the
+    /// comparison: see [`Prediction`](super::Prediction).
+    Prediction {
+        /// The name of the prediction.
+        name: String,
+        /// The numerator.
+        of: SchemeCell,
+        /// The denominator.
+        to: SchemeCell,
+        /// The published ratio.
+        published: f64,
+        /// The ratio that a baseline without a simulation predicts, if there is one.
+        naive: Option<f64>,
+        /// The greatest distance of the simulated ratio from the published one, as a share of the published one.
+        tolerance: f64,
     },
     /// The share of the hottest of Zipf-distributed records is the published one. The share is computed from the
     /// definition of the distribution, or counted among draws.
@@ -234,6 +262,8 @@ impl RelationRule {
             Self::Figure { .. } => "figure",
             Self::Trend { .. } => "trend",
             Self::Crossing { .. } => "crossing",
+            Self::Peak { .. } => "peak",
+            Self::Prediction { .. } => "prediction",
             Self::HottestShare { .. } => "hottest_share",
             Self::Victims { .. } => "victims",
         }
@@ -257,6 +287,16 @@ impl RelationRule {
             Self::Trend { axis, goes, .. } => format!("{} along {axis}", goes.name()),
             Self::Crossing { first, then, axis, low, high } => {
                 format!("{} up to {axis} = {low}, {} from {high} on", first.scheme, then.scheme)
+            }
+            Self::Peak { axis, low, high, .. } => {
+                format!("best at {axis} = {}", range(Some(*low), Some(*high)))
+            }
+            Self::Prediction { name, published, naive, tolerance, .. } => {
+                let predicted = prediction(name);
+                let how = if predicted.is_fitted { "fitted" } else { "predicted" };
+                let naive = naive.map(|naive| format!(", naive {}", short(naive))).unwrap_or_default();
+                let within = crate::text::percent(*tolerance);
+                format!("{published} within {within} ({how} {}{naive})", short(predicted.ratio))
             }
             Self::HottestShare { published, tolerance, .. } => {
                 format!("{published} within {}", crate::text::percent(*tolerance))

@@ -3,6 +3,7 @@
 use results::Machine;
 use serde_json::{Value, json};
 
+use super::prediction::errors;
 use super::{Clause, Experiment, Finding, RelationInstance, Source, Status};
 use crate::json::SCHEMA;
 use crate::sweep;
@@ -106,6 +107,7 @@ pub fn finding(finding: &Finding<'_>) -> String {
     }
     lines.add("");
     lines.add(parts(finding).trim_end());
+    errors(&finding.parts).into_iter().for_each(|line| lines.add(line));
     lines.add(format!("\n{}", clauses(finding).trim_end()));
     lines.add(format!("\nverdict: {}", finding.verdict_in_words()));
     for (policy, verdict) in finding.by_retry() {

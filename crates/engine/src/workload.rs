@@ -4,7 +4,8 @@ use core::fmt;
 use core::ops::{ControlFlow, RangeBounds};
 
 use stdx::Rng;
-use storage::{Groups, Index, IndexOn, Row, Schema, Table};
+use storage::{Groups, ImplicitRows, Index, IndexOn, Row, Schema, Table};
+use sync::Arc;
 
 use crate::setting::{Setting, SettingError, Values};
 use crate::{Abort, InputFootprint, Transaction};
@@ -222,6 +223,17 @@ pub trait Workload: Sized + Send + Sync + 'static {
 
     /// Loads this share of the initial rows. Every row is a pure function of (seed, table, key).
     fn load(&self, share: Share, loader: &mut impl Loader);
+
+    /// The rows of the tables that need not be loaded if the run is simulated: they are the rows that [`load`](Self::load)
+    /// inserts into these tables. `None` if all tables are always loaded.
+    fn implicit(&self) -> Option<Arc<dyn ImplicitRows>> {
+        None
+    }
+
+    /// Loads this share of the initial rows of the tables that are not [implicit](Self::implicit).
+    fn load_explicit(&self, share: Share, loader: &mut impl Loader) {
+        self.load(share, loader);
+    }
 
     /// Generates a client's request number `sequence`, counted from 0; `rng` is derived from (seed, client, sequence),
     /// so that requests can be generated ahead and in any order. A request may follow from what the workload has heard

@@ -332,6 +332,7 @@ impl Plan {
             machine: &simulation.machine,
             placement: simulation.placement,
             lookahead_ps: simulation.lookahead_ps,
+            rows: simulation.rows,
             check: self.check,
         }
     }

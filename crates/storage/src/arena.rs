@@ -106,6 +106,11 @@ impl BlockArena {
         Self { stride, state: Padded::default(), is_low: AtomicBool::new(false) }
     }
 
+    /// An empty arena of blocks of the same size.
+    pub(crate) fn another(&self) -> Self {
+        Self { stride: self.stride, state: Padded::default(), is_low: AtomicBool::new(false) }
+    }
+
     /// Moves `count` blocks to the end of `to`. With `reuse`, blocks that were given back come first; `build` makes the
     /// blocks that were never used.
     pub(crate) fn take(

@@ -58,5 +58,6 @@ pub use transaction::Transaction;
 pub use typed::{KeyRange, RowLoader, RowView, Shown, TypedLoader, TypedView};
 pub use words::WordLoader;
 pub use workload::{
-    ClientId, Drive, Forecast, Homes, Loader, Pace, Quiesced, Share, TxnType, Violation, Workload,
+    ClientId, Drive, Forecast, Homes, ImplicitForecast, Loader, Pace, Quiesced, Share, TxnType, Violation,
+    Workload,
 };

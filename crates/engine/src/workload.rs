@@ -166,9 +166,24 @@ pub struct Forecast {
     pub growth_bytes: u64,
     /// Rows that a committed transaction adds, in the mean.
     pub growth_rows: f64,
+    /// The part of the rows after loading that a simulated run need not load; `None` if there is none.
+    pub implicit: Option<ImplicitForecast>,
     /// Quantities that follow from the settings, by name: conclusions are better stated in them than in the settings.
     /// The same names under all settings of a workload.
     pub features: Vec<(&'static str, f64)>,
+}
+
+/// A statement about [implicit rows](Workload::implicit) before a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ImplicitForecast {
+    /// The implicit rows.
+    pub rows: u64,
+    /// Bytes of these rows, without indexes and headers.
+    pub row_bytes: u64,
+    /// Implicit rows that a committed transaction touches, in the mean, if no other has touched them.
+    pub touched_rows: f64,
+    /// Bytes of these rows.
+    pub touched_bytes: f64,
 }
 
 /// The part of a run's settings that the workload may know.

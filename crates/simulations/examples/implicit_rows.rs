@@ -1,5 +1,5 @@
 //! One simulated run of TPC-C, with rows that are loaded or made at the first look, and the memory that the process
-//! needs: `implicit_rows SCHEME CORES WAREHOUSES TXNS loaded|implicit [MIX] [ERROR]`. For comparing the two.
+//! needs: `implicit_rows SCHEME CORES WAREHOUSES TXNS loaded|implicit [MIX [ERROR [NAME=VALUE ..]]]`. For comparing the two.
 
 use engine::driver::{Estimate, Job, Limit};
 use engine::setting::Values;
@@ -21,7 +21,9 @@ fn main() {
     let mix = arguments.get(5).cloned().unwrap_or_else(|| "narrow".to_owned());
     let error = arguments.get(6).map_or(0.5, |text| text.parse().expect("a share"));
     let tpcc = workloads::catalogue::WORKLOADS.iter().find(|info| info.name == "tpcc").expect("it is there");
-    let given = [("tpcc.warehouses".to_owned(), warehouses), ("tpcc.mix".to_owned(), mix)];
+    let mut given = vec![("tpcc.warehouses".to_owned(), warehouses), ("tpcc.mix".to_owned(), mix)];
+    let others = arguments.iter().skip(7).map(|given| given.split_once('=').expect("NAME=VALUE"));
+    given.extend(others.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let known = tpcc.settings.iter().chain(engine::levers::SETTINGS);
     let values = Values::new(known, &given).expect("legal settings");
     let estimate =
@@ -56,6 +58,7 @@ fn main() {
     );
     let (counts, spent) = (simulated.counts, simulated.spent);
     println!("{counts:?}\n{spent:?}");
+    simulated.hottest.iter().take(4).for_each(|line| println!("{:.1}% {}", line.share * 100.0, line.name));
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().filter(|line| line.starts_with("VmHWM")).for_each(|line| println!("{line}"));
 }

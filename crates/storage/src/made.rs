@@ -36,6 +36,11 @@ impl Made {
         }
     }
 
+    /// The number of keys.
+    pub(crate) fn len(&self) -> usize {
+        self.used
+    }
+
     /// The place of a key, or where it would be.
     fn place(&self, key: u64) -> usize {
         let shift = u64::BITS - self.places.len().trailing_zeros();
@@ -59,6 +64,6 @@ mod tests {
             made.set(key << 40, key as usize + 1);
         }
         assert!((0..10_000).all(|key| made.get(key << 40) == Some(key as usize + 1)));
-        assert_eq!((made.used, made.get(7)), (10_000, None));
+        assert_eq!((made.len(), made.get(7)), (10_000, None));
     }
 }

@@ -348,7 +348,10 @@ impl<S: Shape> TableStore<S> {
 
     /// Empty arenas of the table's blocks.
     pub(crate) fn apart(&self) -> Apart {
-        Apart { rows: self.rows.another(), versions: self.versions.iter().map(BlockArena::another).collect() }
+        Apart {
+            rows: self.rows.scattered(),
+            versions: self.versions.iter().map(BlockArena::scattered).collect(),
+        }
     }
 
     /// The table's id.
@@ -478,6 +481,17 @@ impl<S: Shape> TableStore<S> {
             }
         };
         IndexRef { index, table: self }
+    }
+
+    /// The depth of an ordered index, from the root to a leaf, and the number of its leaves; `None` if the index is not
+    /// ordered.
+    pub fn shape(&self, which: Which) -> Option<(usize, usize)> {
+        match self.index(which).index {
+            AnyIndex::Tree1(tree) => Some((tree.depth(), tree.leaves())),
+            AnyIndex::Tree2(tree) => Some((tree.depth(), tree.leaves())),
+            AnyIndex::Tree6(tree) => Some((tree.depth(), tree.leaves())),
+            AnyIndex::Hash1(_) | AnyIndex::Hash2(_) | AnyIndex::Heap => None,
+        }
     }
 
     /// The choices of all ordered indexes of the table.

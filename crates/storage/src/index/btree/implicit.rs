@@ -257,8 +257,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     }
 
     /// The number of nodes from the root to a leaf.
-    #[cfg(test)]
-    pub(super) fn depth(&self) -> usize {
+    pub fn depth(&self) -> usize {
         let (mut depth, mut inner) = (2, &*self.root);
         while let Some(Child::Inner(child)) = self.child(inner, 0) {
             (depth, inner) = (depth + 1, child);

@@ -12,6 +12,7 @@ use core::fmt;
 use sync::atomic::Ordering;
 use sync::{Latched, hushed};
 
+use crate::arena::{SCATTERED, scattered};
 use crate::index::RowPtr;
 use crate::index::pool::Slab;
 use crate::key::OrderedKey;
@@ -84,8 +85,12 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
             if let Some(at) = numbers.get(number as u64) {
                 return implicit.buckets.get(at).expect("it was made");
             }
-            let at = implicit.buckets.len();
-            let bucket = implicit.buckets.push(|_| super::Node::new(at));
+            let nth = numbers.len();
+            if nth == implicit.buckets.len() {
+                (0..SCATTERED).for_each(|_| _ = implicit.buckets.push(super::Node::new));
+            }
+            let at = scattered(nth, implicit.buckets.len());
+            let bucket = implicit.buckets.get(at).expect("it was just made");
             numbers.set(number as u64, at);
             let drawn = (number as u64).hash();
             let crowd = implicit.crowds.partition_point(|&share| share < drawn);

@@ -5,10 +5,10 @@ use core::convert::Infallible;
 use core::ops::{Bound, ControlFlow, RangeBounds};
 
 use storage::{
-    Index, IndexOn, Key, Layout, LeafRef, NoMemory, Row, RowRef, Schema, Table, TableMemory, Tables, Walker,
-    Watcher,
+    ImplicitRows, Index, IndexOn, Key, Layout, LeafRef, NoMemory, Row, RowRef, Schema, Table, TableMemory,
+    Tables, Walker, Watcher,
 };
-use sync::workers;
+use sync::{Arc, workers};
 
 use crate::leftovers::Leftovers;
 use crate::moves::Moves;
@@ -67,6 +67,32 @@ impl<S: Scheme> Database<S> {
             .map_err(MakeError::Memory)?;
         let moves = Moves::new(tables.iter().count());
         Ok(Self { tables, scheme, facts, leftovers: Leftovers::default(), moves })
+    }
+
+    /// Makes a simulated database that has rows without loading them. Other tables are empty.
+    ///
+    /// # Errors
+    /// As [`try_new`](Self::try_new).
+    pub fn with_implicit_rows(
+        schema: &Schema,
+        values: &Values,
+        env: Env,
+        rows: &Arc<dyn ImplicitRows>,
+    ) -> Result<Arc<Self>, MakeError> {
+        let mut schema = schema.clone();
+        schema.imply(|table| rows.rows(table).is_some());
+        let mut db = Self::try_new(&schema, values, env)?;
+        Ok(Arc::new_cyclic(|weak| {
+            db.tables.imply(&schema, rows, |table| {
+                let (db, rows) = (weak.clone(), Arc::clone(rows));
+                Box::new(move |key| {
+                    let db: Arc<Self> =
+                        db.upgrade().expect("rows are made for those who look at the database");
+                    db.make_row(table, key, &*rows)
+                })
+            });
+            db
+        }))
     }
 
     /// The tables.

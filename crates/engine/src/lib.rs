@@ -51,12 +51,13 @@ pub use session::{Attempt, ErasedAttempt, Session};
 pub use sink::Sink;
 pub use sorted_list::{Position, SortedList};
 pub use storage::{
-    Additive, AnyKey, Direction, Groups, Home, Index, IndexOn, Key, Layout, Lookup, Row, Schema, Table,
-    TableBuilder, TableId, Text, Which, additive,
+    Additive, AnyKey, Direction, Groups, Home, ImplicitRows, Index, IndexOn, Key, Layout, Lookup, Row,
+    Schema, Table, TableBuilder, TableId, Text, Which, additive,
 };
 pub use transaction::Transaction;
 pub use typed::{KeyRange, RowLoader, RowView, Shown, TypedLoader, TypedView};
 pub use words::WordLoader;
 pub use workload::{
-    ClientId, Drive, Forecast, Homes, Loader, Pace, Quiesced, Share, TxnType, Violation, Workload,
+    ClientId, Drive, Forecast, Homes, ImplicitForecast, Loader, Pace, Quiesced, Share, TxnType, Violation,
+    Workload,
 };

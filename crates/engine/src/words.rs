@@ -1,9 +1,12 @@
 //! Rows by words, while no transaction runs: what fills a database from a log, whose rows have no types, and what
 //! looks at all of them.
 
-use core::ops::ControlFlow;
+use core::ops::{Bound, ControlFlow};
 
-use storage::{AnyKey, CoreKey, Direction, Insertion, Lookup, RowRef, Slot, TableId, TableStore, Which};
+use storage::index::RowPtr;
+use storage::{
+    AnyKey, CoreKey, Direction, ImplicitRows, Insertion, Lookup, RowRef, Slot, TableId, TableStore, Which,
+};
 
 use crate::database::{Plain, Unwatched, View};
 use crate::typed::{KeyRange, RowLoader, RowView, Shown};
@@ -128,6 +131,66 @@ impl<S: Scheme> Drop for WordLoader<'_, S> {
         due.rotate_left(first);
         for due in &due {
             self.make(due);
+        }
+    }
+}
+
+impl<S: Scheme> Database<S> {
+    /// Makes a row of an implicit table, which no index finds yet.
+    pub(crate) fn make_row(&self, table: TableId, key: AnyKey, rows: &dyn ImplicitRows) -> RowPtr {
+        let store = self.tables().get(table);
+        let (mut groups, mut words) = (Vec::new(), Vec::new());
+        rows.row(table, key, &mut groups);
+        assert_eq!(groups.len(), width(store), "a row of `{}` has all its column groups", store.name());
+        let new = self.tables().new_implicit_row(store, store.home(Which::Primary, key));
+        for record in new.row().records() {
+            words.clear();
+            let is_shared = store.is_shared();
+            words.extend_from_slice(if is_shared {
+                &groups
+            } else {
+                &groups[place_of(store, record.group())]
+            });
+            if self.tables().has_marks() {
+                words.push(Version::LOADED.word());
+            }
+            self.tables().fill_implicit(&new, record.group(), &words);
+            self.scheme().loaded(record);
+        }
+        new.row().pointer()
+    }
+
+    /// Makes all implicit rows that nobody has looked at, and loads those of heaps, which nobody can look up. `load`
+    /// inserts the first rows of all tables. For a database in which no transaction runs.
+    pub fn make_all_rows(&self, load: &dyn Fn(Share, &mut dyn RowLoader), rows: &dyn ImplicitRows) {
+        load(Share::WHOLE, &mut MakesAll { loader: self.word_loader(), rows });
+        for store in self.tables().iter().filter(|store| rows.rows(store.id()).is_some()) {
+            for which in store.ordered_indexes() {
+                let all = (Bound::Unbounded, Bound::Unbounded);
+                let see = |_, _| ControlFlow::Continue(());
+                let Ok(()) = AnyKey::scan(store.index(which), all, Direction::Forward, &mut Plain(see));
+            }
+        }
+    }
+}
+
+/// Looks at each row that it is given, where the row is implicit.
+struct MakesAll<'db, 'r, S: Scheme> {
+    loader: WordLoader<'db, S>,
+    rows: &'r dyn ImplicitRows,
+}
+
+impl<S: Scheme> RowLoader for MakesAll<'_, '_, S> {
+    fn insert_row(&mut self, table: TableId, key: AnyKey, groups: &[u64]) {
+        if self.rows.rows(table).is_none() {
+            return;
+        }
+        let store = self.loader.db.tables().get(table);
+        if store.lookup() == Lookup::Heap {
+            self.loader.insert(table, key, groups);
+        } else {
+            // A transaction may have removed it.
+            store.index(Which::Primary).peek_any(&key);
         }
     }
 }

@@ -4,7 +4,8 @@ use core::fmt;
 use core::ops::{ControlFlow, RangeBounds};
 
 use stdx::Rng;
-use storage::{Groups, Index, IndexOn, Row, Schema, Table};
+use storage::{Groups, ImplicitRows, Index, IndexOn, Row, Schema, Table};
+use sync::Arc;
 
 use crate::setting::{Setting, SettingError, Values};
 use crate::{Abort, InputFootprint, Transaction};
@@ -165,9 +166,24 @@ pub struct Forecast {
     pub growth_bytes: u64,
     /// Rows that a committed transaction adds, in the mean.
     pub growth_rows: f64,
+    /// The part of the rows after loading that a simulated run need not load; `None` if there is none.
+    pub implicit: Option<ImplicitForecast>,
     /// Quantities that follow from the settings, by name: conclusions are better stated in them than in the settings.
     /// The same names under all settings of a workload.
     pub features: Vec<(&'static str, f64)>,
+}
+
+/// A statement about [implicit rows](Workload::implicit) before a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ImplicitForecast {
+    /// The implicit rows.
+    pub rows: u64,
+    /// Bytes of these rows, without indexes and headers.
+    pub row_bytes: u64,
+    /// Implicit rows that a committed transaction touches, in the mean, if no other has touched them.
+    pub touched_rows: f64,
+    /// Bytes of these rows.
+    pub touched_bytes: f64,
 }
 
 /// The part of a run's settings that the workload may know.
@@ -222,6 +238,17 @@ pub trait Workload: Sized + Send + Sync + 'static {
 
     /// Loads this share of the initial rows. Every row is a pure function of (seed, table, key).
     fn load(&self, share: Share, loader: &mut impl Loader);
+
+    /// The rows of the tables that need not be loaded if the run is simulated: they are the rows that [`load`](Self::load)
+    /// inserts into these tables. `None` if all tables are always loaded.
+    fn implicit(&self) -> Option<Arc<dyn ImplicitRows>> {
+        None
+    }
+
+    /// Loads this share of the initial rows of the tables that are not [implicit](Self::implicit).
+    fn load_explicit(&self, share: Share, loader: &mut impl Loader) {
+        self.load(share, loader);
+    }
 
     /// Generates a client's request number `sequence`, counted from 0; `rng` is derived from (seed, client, sequence),
     /// so that requests can be generated ahead and in any order. A request may follow from what the workload has heard

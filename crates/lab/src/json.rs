@@ -383,6 +383,7 @@ fn simulation(plan: &Plan, record: &Record) -> Option<Simulation> {
         trust: of.trust().to_owned(),
         half_width: record.measured.series.half_width(),
         accesses: costs.counts.accesses,
+        implicit_rows: costs.implicit_rows,
         host_s: seconds(costs.host_ns),
         slowdown: costs.slowdown(record),
         spent_s: spent_s.collect(),

@@ -8,7 +8,7 @@ use engine::setting::Values;
 use engine::{Admits, Drive, Family, Forecast, Info, Isolation, levers};
 use runs::{Layout, Spec, WorkloadInfo};
 use serde_json::Value;
-use simulations::{SimulatedInstance, SimulationSpec};
+use simulations::{FirstRows, SimulatedInstance, SimulationSpec};
 use stdx::Rng;
 use sync::workers;
 
@@ -220,10 +220,13 @@ impl Plan {
         let given = pairs(&request.set)?;
         refuse_settings_of_absent_schemes(catalogue, &schemes, &given)?;
         let shared = catalogue.values(workload, None, &given)?;
-        let simulation = SimulationPlan::of_request(request, &shared)?;
+        let mut simulation = SimulationPlan::of_request(request, &shared)?;
         let job = job(request, simulation.as_ref(), &shared, runs::terminals(workload.name, &shared))?;
         let drive = Drive { workers: job.workers as u32, clients: job.clients as u32, seed: job.seed };
         let forecast = runs::forecast(workload.name, &shared, drive)?;
+        if let Some(simulation) = &mut simulation {
+            simulation.decide_rows(&shared, &forecast)?;
+        }
         let subject = |scheme: &'static Info| {
             let values = catalogue.values(workload, Some(scheme), &given)?;
             let Listed { run, simulated, .. } = *catalogue.listed(scheme.name);
@@ -235,12 +238,14 @@ impl Plan {
             let is_asked = scheme.family == Family::MultiVersion && layout(values).has_versions_apart;
             is_asked || run.facts(values).has_versions_apart
         });
-        refuse_beyond_memory(workload, &shared, (&forecast, apart), machine::available_bytes())?;
+        if simulation.as_ref().is_none_or(|simulation| simulation.rows == FirstRows::Loaded) {
+            refuse_beyond_memory(workload, &shared, (&forecast, apart), machine::available_bytes())?;
+        }
         let repeat = within("--repeat", request.repeat, 1, REPEAT_MAX)? as usize;
         let order = order(subjects.len(), repeat, request.seed);
         let reserve_bytes = reserve_bytes(&shared, &job, (&forecast, apart), machine::available_bytes())?;
         let (check, logs) = (request.check, Logs::new(request, &shared)?);
-        Ok(Self {
+        let plan = Self {
             catalogue,
             workload,
             subjects,
@@ -252,7 +257,9 @@ impl Plan {
             reserve_bytes,
             logs,
             order,
-        })
+        };
+        plan.refuse_touched_beyond_memory(machine::available_bytes())?;
+        Ok(plan)
     }
 
     /// Checks that a scheme can run the plan. Other schemes may be able to if this one is not.
@@ -336,6 +343,7 @@ impl Plan {
             placement: simulation.placement,
             memory: simulation.memory,
             lookahead_ps: simulation.lookahead_ps,
+            rows: simulation.rows,
             check: self.check,
         }
     }
@@ -484,7 +492,26 @@ pub(crate) fn needed_bytes(forecast: &Forecast) -> u64 {
 impl Plan {
     /// Returns the bytes of memory that the loaded data takes, without growth during the run.
     pub(crate) fn needed_bytes(&self) -> u64 {
-        needed_bytes(&self.forecast)
+        let simulated = self.simulation.as_ref();
+        simulated.map_or_else(
+            || needed_bytes(&self.forecast),
+            |simulation| simulation.needed_bytes(&self.forecast, self.simulated_txns()),
+        )
+    }
+
+    /// Refuses a run that touches more rows than fit into memory, where rows are made when they are touched.
+    fn refuse_touched_beyond_memory(&self, available: Option<u64>) -> Result<(), Refusal> {
+        let is_implicit = self.simulation.as_ref().is_some_and(|it| it.rows == FirstRows::Implicit);
+        let needed = self.needed_bytes();
+        let Some(available) = available.filter(|&available| is_implicit && available < needed) else {
+            return Ok(());
+        };
+        Err(Refusal(format!(
+            "{} transactions touch rows of about {}, and {} of memory are available: ask for fewer with `--txns`",
+            self.simulated_txns(),
+            crate::text::bytes(needed),
+            crate::text::bytes(available)
+        )))
     }
 }
 

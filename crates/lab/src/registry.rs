@@ -125,6 +125,17 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         stresses: "page faults and the zeroing of pages while transactions run",
     },
     Setting {
+        name: "run.rows",
+        default: "auto",
+        range: Range::Choice(&["auto", "loaded", "implicit"]),
+        unit: "",
+        doc: "how a simulated run gets its first rows: `loaded` makes all of them before the run; `implicit` makes those \
+              of large tables when they are touched, so that the run needs memory for what it touches, and the \
+              simulated caches see the footprint of all; `auto` is `implicit` if the workload can and loading takes more \
+              than 2 GiB; native runs load all rows",
+        stresses: "the memory of the host, and the time that loading takes",
+    },
+    Setting {
         name: "run.turn_after",
         default: "100",
         range: Range::Int(0, 1_000_000_000),

@@ -241,7 +241,15 @@ impl Scaling {
             }
         }
         let passed = done.iter().filter(|(_, run)| run.check.verdict == CheckVerdict::Passed).count();
-        if self.plans[0].check {
+        let unseen = done.iter().filter(|(_, run)| is_unseen(run)).count();
+        if self.plans[0].check && unseen > 0 {
+            lines.add(format!(
+                "check: passed by {passed} of {}; {unseen} {} not checked, because rows were made when they were touched, \
+                 and those that nobody touched cannot be looked at (`run.rows`)",
+                plural(done.len(), "point"),
+                if unseen == 1 { "was" } else { "were" },
+            ));
+        } else if self.plans[0].check {
             lines.add(format!("check: passed by {passed} of {}", plural(done.len(), "point")));
         } else {
             lines.add("check: skipped, so that these figures are not known to be of correct runs");
@@ -286,6 +294,12 @@ fn judge(cores: &[u64], simulation: &SimulationPlan) -> Result<(), Refusal> {
         return Err(Refusal(format!("`--cores`: give one or more whole numbers from 1 to {threads}")));
     }
     Ok(())
+}
+
+/// Whether a run was not checked because most of its rows were never made.
+fn is_unseen(run: &Run) -> bool {
+    let is_implicit = run.simulation.as_ref().is_some_and(|simulation| simulation.implicit_rows > 0);
+    is_implicit && run.check.verdict == CheckVerdict::Skipped
 }
 
 fn done(results: &[Option<Run>]) -> impl Iterator<Item = (usize, &Run)> {

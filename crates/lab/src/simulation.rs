@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::{fs, io};
 
+use engine::Forecast;
 use engine::driver::{Estimate, Limit};
 use engine::setting::{Values, nearest};
 use results::{Axis, Run};
 use sim::machine::{self, Basis, Machine};
 pub use sim::machine::{MemoryPolicy, Placement};
 use sim::{Spent, TimedCounts};
-use simulations::HotLine;
+use simulations::{FirstRows, HotLine};
 
+use crate::plan::needed_bytes;
 use crate::text::{count, percent};
 use crate::{Plan, Record, Refusal, Request};
 
@@ -28,6 +30,13 @@ pub(crate) const ERROR_MAX: f64 = 0.03;
 const PATIENCE: u64 = 10;
 /// Nanoseconds of the simulated machine after which a run ends in any case.
 const LONGEST_NS: u64 = 10_000_000_000;
+/// Bytes that loading may take before rows are rather made when they are touched.
+const LOADED_MAX: u64 = 2 << 30;
+/// Bytes that a touched row takes beside its columns: its header, the bucket and the leaf that lead to it, and its places
+/// in the maps of what was made.
+const TOUCHED_OVERHEAD: f64 = 256.0;
+/// The bytes that the simulator keeps for each line of memory, as a share of a line.
+const DIRECTORY_SHARE: f64 = 40.0 / 64.0;
 
 /// The parts that the time of workers is divided into, from the rest to the waits for lines.
 pub(crate) const PARTS: [&str; 7] =
@@ -52,6 +61,8 @@ pub struct SimulationPlan {
     pub digest: String,
     /// The least number of commits of a worker, in the mean, that count.
     pub txns: u64,
+    /// How databases get their first rows.
+    pub rows: FirstRows,
 }
 
 /// The costs of a simulated run: what happened in the machine, and how long the simulation took.
@@ -65,6 +76,8 @@ pub struct SimulationCosts {
     pub hottest: Vec<HotLine>,
     /// Nanoseconds of the host that the simulation of the transactions took.
     pub host_ns: u64,
+    /// The number of rows that were made only when they were touched, or never.
+    pub implicit_rows: u64,
 }
 
 impl SimulationPlan {
@@ -75,7 +88,7 @@ impl SimulationPlan {
     /// options that need real devices or cores.
     pub(crate) fn of_request(request: &Request, values: &Values) -> Result<Option<Self>, Refusal> {
         let Some(asked) = &request.machine else {
-            return refuse_without_machine(request).map(|()| None);
+            return refuse_without_machine(request, values).map(|()| None);
         };
         refuse_devices(request, values)?;
         let mut plan = Self::whole(asked)?;
@@ -115,6 +128,7 @@ impl SimulationPlan {
             lookahead_ps: 0,
             digest,
             txns: TXNS,
+            rows: FirstRows::Loaded,
         })
     }
 
@@ -127,6 +141,48 @@ impl SimulationPlan {
         let workers = asked.unwrap_or_else(|| u64::from(self.machine.topology.cores()));
         within("--workers", workers, 1..=threads, &self.machine.name)?;
         Ok(workers)
+    }
+
+    /// Decides how databases get their first rows, of which loading needs memory as `forecast` says.
+    ///
+    /// # Errors
+    /// The settings ask for rows that are not loaded, and the workload, or the kind of index, has none.
+    pub(crate) fn decide_rows(&mut self, values: &Values, forecast: &Forecast) -> Result<(), Refusal> {
+        let (has, is_standard) = (forecast.implicit.is_some(), values.text("run.index") == "standard");
+        self.rows = match values.text("run.rows") {
+            "implicit" if !has => {
+                let says =
+                    "`run.rows=implicit`: this workload loads all of its rows: leave it out, or use tpcc";
+                return Err(Refusal(says.to_owned()));
+            }
+            "implicit" if !is_standard => {
+                let says = "`run.rows=implicit`: rows that are not loaded are found by the standard indexes: leave out \
+                            `run.index=ordered`";
+                return Err(Refusal(says.to_owned()));
+            }
+            "implicit" => FirstRows::Implicit,
+            "auto" if has && is_standard && needed_bytes(forecast) > LOADED_MAX => FirstRows::Implicit,
+            _ => FirstRows::Loaded,
+        };
+        Ok(())
+    }
+
+    /// Returns the bytes of memory that the database takes: of rows that are not loaded, those that so many transactions
+    /// touch.
+    pub(crate) fn needed_bytes(&self, forecast: &Forecast, txns: u64) -> u64 {
+        let Some(implicit) = forecast.implicit.filter(|_| self.rows == FirstRows::Implicit) else {
+            return needed_bytes(forecast);
+        };
+        let mut loaded = forecast.clone();
+        loaded.rows = loaded.rows.saturating_sub(implicit.rows);
+        loaded.row_bytes = loaded.row_bytes.saturating_sub(implicit.row_bytes);
+        let at_most = |all: u64, of_txn: f64| (all as f64).min(of_txn * txns as f64);
+        let rows = at_most(implicit.rows, implicit.touched_rows) + forecast.growth_rows * txns as f64;
+        let bytes =
+            at_most(implicit.row_bytes, implicit.touched_bytes) + forecast.growth_bytes as f64 * txns as f64;
+        // Beside each row its entries, with lines and buckets of their own; and of each line what the directory knows.
+        let touched = (bytes + rows * TOUCHED_OVERHEAD) * (1.0 + DIRECTORY_SHARE);
+        needed_bytes(&loaded).saturating_add(touched as u64)
     }
 
     /// Returns the limit of runs: they end when their throughput is known well enough.
@@ -321,7 +377,12 @@ fn within(name: &str, value: u64, legal: RangeInclusive<u64>, machine: &str) -> 
 }
 
 /// Refuses options that mean something in simulated runs only.
-fn refuse_without_machine(request: &Request) -> Result<(), Refusal> {
+fn refuse_without_machine(request: &Request, values: &Values) -> Result<(), Refusal> {
+    if values.text("run.rows") == "implicit" {
+        let says = "`run.rows=implicit` is of simulated runs: add `--machine NAME`, or leave it out: a native run loads \
+                    all rows";
+        return Err(Refusal(says.to_owned()));
+    }
     let given = [
         ("--placement", request.placement.is_some()),
         ("--memory", request.memory.is_some()),
@@ -423,7 +484,13 @@ mod tests {
         let counts = TimedCounts::default();
         for (memory, instructions) in [(250_000_000_000, 0.75), (3_000_000_000_000, 0.0)] {
             let spent = Spent { memory, ..Spent::default() };
-            let costs = SimulationCosts { counts, spent, hottest: Vec::new(), host_ns: 5_000_000_000 };
+            let costs = SimulationCosts {
+                counts,
+                spent,
+                hottest: Vec::new(),
+                host_ns: 5_000_000_000,
+                implicit_rows: 0,
+            };
             let record = Record { simulated: Some(costs.clone()), ..record(0, 0, 100) };
             let shares = costs.shares(&plan, &record);
             assert!((shares.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");

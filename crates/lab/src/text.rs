@@ -223,7 +223,18 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     }
     let passed =
         results.records.iter().filter(|record| record.measured.verdict == CheckVerdict::Passed).count();
-    if !plan.check {
+    let is_unseen = |record: &&Record| {
+        let is_implicit = record.simulated.as_ref().is_some_and(|costs| costs.implicit_rows > 0);
+        is_implicit && record.measured.verdict == CheckVerdict::Skipped
+    };
+    let unseen = results.records.iter().filter(is_unseen).count();
+    if plan.check && unseen > 0 {
+        lines.add(format!(
+            "check: skipped by {}: rows were made when they were touched, and those that nobody touched cannot be looked \
+             at (`run.rows`)",
+            all(unseen)
+        ));
+    } else if !plan.check {
         lines.add("check: skipped, so that these figures are not known to be of correct runs");
     } else if passed == made && made > 0 {
         lines.add(format!("check: passed by {}", all(passed)));

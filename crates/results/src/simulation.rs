@@ -32,6 +32,9 @@ pub struct Simulation {
     pub half_width: Option<f64>,
     /// The number of accesses to shared words, or of copies, of all workers.
     pub accesses: u64,
+    /// The rows that were not loaded: those that transactions touched were made then, and the others never. 0 if all
+    /// rows were loaded.
+    pub implicit_rows: u64,
     /// Seconds of the host that the simulation of the transactions took.
     pub host_s: f64,
     /// Seconds of the host for each second of the simulated machine.

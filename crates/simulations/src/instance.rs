@@ -8,15 +8,17 @@ use engine_sim::driver::{self, Control, Driver};
 use engine_sim::entry::Entry;
 use engine_sim::setting::{Settings, Values};
 use engine_sim::{
-    Admits, Database, Drive, Env, Facts, Ledger, Procedures, Program, Schema, Scheme, Share, Workload, levers,
+    Admits, Database, Drive, Env, Facts, ImplicitRows, Ledger, MakeError, Procedures, Program, Schema,
+    Scheme, Share, Workload, levers,
 };
 use runs::{CheckVerdict, Measured};
 use sim::Timed;
 use sync::clock;
+use sync_sim::Arc;
 use workloads_sim::catalogue::{self, VisitWorkload, WORKLOADS};
 use workloads_sim::erased::{AnyWorkload, Erased};
 
-use crate::{Simulated, SimulationError, SimulationSpec, convert, hot_lines};
+use crate::{FirstRows, Simulated, SimulationError, SimulationSpec, convert, hot_lines};
 
 /// A scheme as simulations need it.
 #[derive(Clone, Copy, Debug)]
@@ -75,12 +77,21 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
     let Declared { schema, workload } =
         &catalogue::with(spec.workload, values, Declare { spec, values, job })?;
     let env = Env { slots: S::Driver::sessions(&job) + 1, workers: job.workers };
-    let db = &Database::<S>::new(schema, values, env)?;
+    let rows = first_rows(spec, schema, &**workload)?;
+    let db: &Database<S> = &*match &rows {
+        Some(rows) => Database::with_implicit_rows(schema, values, env, rows).map_err(refused)?,
+        None => Arc::new(Database::new(schema, values, env)?),
+    };
+    let implicit_rows =
+        rows.as_ref().map_or(0, |rows| db.tables().iter().filter_map(|it| rows.rows(it.id())).sum());
     let timed = Timed::new(spec.machine, spec.placement, job.workers, spec.lookahead_ps);
     let timed = &Rc::new(timed.with_memory(spec.memory));
     timed.run(|| {
         let start_ns = clock::now_ns();
-        db.load_rows(1, &|share, rows| workload.load(share, rows));
+        match rows {
+            Some(_) => db.load_rows(1, &|share, rows| workload.load_explicit(share, rows)),
+            None => db.load_rows(1, &|share, rows| workload.load(share, rows)),
+        }
         let loaded_ns = clock::now_ns();
         timed.start();
         let compile = Compile { workload: workload.as_any(), scheme: PhantomData::<S> };
@@ -88,7 +99,10 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
         let mut outcome = driver::drive(db, &*program, &job, &Control::new(job.workers), &());
         let run_ns = clock::now_ns();
         let ledgers = core::mem::take(&mut outcome.ledgers);
-        let verdict = if spec.check {
+        let verdict = if spec.check && implicit_rows <= FirstRows::CHECKED_MAX {
+            if let Some(rows) = &rows {
+                db.make_all_rows(&|share, loader| workload.load(share, loader), &**rows);
+            }
             convert::verdict(workload.check(ledgers)(&db.quiesced(), Share::WHOLE))
         } else {
             CheckVerdict::Skipped
@@ -98,8 +112,34 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
         let line_bytes = spec.machine.line_bytes as usize;
         let hottest = hot_lines::name(db, &timed.hottest(hot_lines::COUNT), line_bytes, &spent);
         let measured = measured(outcome, verdict, &times);
-        Ok(Simulated { measured, counts, spent, hottest, host_ns: run_ns - loaded_ns })
+        let host_ns = run_ns - loaded_ns;
+        Ok(Simulated { measured, counts, spent, hottest, host_ns, implicit_rows })
     })
+}
+
+/// The rows that are not loaded, if the run asks for such.
+fn first_rows(
+    spec: &SimulationSpec<'_>,
+    schema: &Schema,
+    workload: &dyn AnyWorkload,
+) -> Result<Option<Arc<dyn ImplicitRows>>, SimulationError> {
+    if spec.rows == FirstRows::Loaded {
+        return Ok(None);
+    }
+    if schema.layout().is_ordered_only {
+        let says =
+            "rows that are not loaded are found by the standard indexes: leave out `run.index=ordered`";
+        return Err(SimulationError(says.to_owned()));
+    }
+    let says = || SimulationError(format!("{} has no implicit rows: load them", spec.workload));
+    workload.implicit().ok_or_else(says).map(Some)
+}
+
+fn refused(error: MakeError) -> SimulationError {
+    match error {
+        MakeError::Setting(error) => error.into(),
+        MakeError::Memory(error) => SimulationError(error.to_string()),
+    }
 }
 
 /// A workload and the schema that it has declared.

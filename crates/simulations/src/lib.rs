@@ -40,8 +40,26 @@ pub struct SimulationSpec<'s> {
     /// Picoseconds for which a hardware thread may run on beyond the next one: 0 for exact order; up to the least
     /// latency between two cores for a faster simulation.
     pub lookahead_ps: u64,
+    /// How the database gets its first rows.
+    pub rows: FirstRows,
     /// Whether the consistency of the database is checked after the run.
     pub check: bool,
+}
+
+/// How a simulated database gets its first rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstRows {
+    /// All are loaded before the run.
+    Loaded,
+    /// Those of large tables are made when they are touched: see [`engine::ImplicitRows`]. The run needs memory for
+    /// what it touches, and its caches see the footprint of all.
+    Implicit,
+}
+
+impl FirstRows {
+    /// The number of implicit rows up to which all of them are made after the run, so that the check sees the whole
+    /// database.
+    pub const CHECKED_MAX: u64 = 2_000_000;
 }
 
 /// The results of a simulated run.
@@ -57,6 +75,8 @@ pub struct Simulated {
     pub hottest: Vec<HotLine>,
     /// Nanoseconds of this machine that the simulation of the transactions took.
     pub host_ns: u64,
+    /// The number of implicit rows, 0 if all rows were loaded.
+    pub implicit_rows: u64,
 }
 
 /// A cache line for which threads waited because other cores had it.

@@ -61,6 +61,8 @@ impl Reserve {
 #[derive(Debug)]
 pub(crate) struct BlockArena {
     stride: usize,
+    /// Whether blocks that are handed out one after the other are apart: see [`scattered`].
+    is_scattered: bool,
     state: Padded<Latched<State>>,
     /// Whether the next chunk should be made soon: the last is half used up.
     is_low: AtomicBool,
@@ -103,7 +105,17 @@ impl BlockArena {
     /// cache line; large ones begin at one.
     pub(crate) fn new(bytes: usize) -> Self {
         let stride = if bytes <= 64 { bytes.next_power_of_two().max(8) } else { bytes.next_multiple_of(64) };
-        Self { stride, state: Padded::default(), is_low: AtomicBool::new(false) }
+        Self { stride, is_scattered: false, state: Padded::default(), is_low: AtomicBool::new(false) }
+    }
+
+    /// An empty arena of blocks of the same size, which are not handed out in the order of their addresses.
+    pub(crate) fn scattered(&self) -> Self {
+        Self { is_scattered: true, ..Self::new(self.stride) }
+    }
+
+    /// The place in its chunk of the block that is carved from it as number `number`.
+    fn place(&self, chunk: &Chunk, number: usize) -> usize {
+        if self.is_scattered { scattered(number, chunk.blocks(self.stride)) } else { number }
     }
 
     /// Moves `count` blocks to the end of `to`. Blocks that were given back come first; `build` makes the blocks that
@@ -127,7 +139,7 @@ impl BlockArena {
                 state.carved = 0;
             }
             let chunk = state.chunks.last().expect("a chunk with room was just ensured");
-            let block = offset(chunk.start, state.carved * self.stride);
+            let block = offset(chunk.start, self.place(chunk, state.carved) * self.stride);
             build(block);
             state.carved += 1;
             to.push(block);
@@ -177,11 +189,13 @@ impl BlockArena {
     pub(crate) fn for_each(&self, index: usize, of: usize, mut visit: impl FnMut(Block)) {
         let spans: Vec<_> = {
             let state = self.state.lock();
-            state.chunks.iter().map(|chunk| chunk.start).zip(state.carved(self.stride)).collect()
+            let whole = |chunk: &Chunk| (chunk.start, chunk.blocks(self.stride));
+            state.chunks.iter().map(whole).zip(state.carved(self.stride)).collect()
         };
-        for (start, carved) in spans {
+        for ((start, blocks), carved) in spans {
             for number in carved * index / of..carved * (index + 1) / of {
-                visit(offset(start, number * self.stride));
+                let place = if self.is_scattered { scattered(number, blocks) } else { number };
+                visit(offset(start, place * self.stride));
             }
         }
     }
@@ -203,6 +217,18 @@ impl BlockArena {
         let carved: usize = state.carved(self.stride).sum();
         (carved * self.stride, state.free.len() * self.stride)
     }
+}
+
+/// Blocks that are made at a time where they are scattered.
+pub(crate) const SCATTERED: usize = 64;
+
+/// The place of the `number`-th of `count` things that are made when they are touched. Those that a transaction touches
+/// one after the other are not neighbours, as they would not be if all had been made in the order of their keys: the
+/// hardware, and a simulation of it, fetches neighbours ahead.
+pub(crate) fn scattered(number: usize, count: usize) -> usize {
+    let first = number - number % SCATTERED;
+    // Odd, so that each place is taken once; its multiples are neighbours only after many steps.
+    if first + SCATTERED <= count { first + number % SCATTERED * 37 % SCATTERED } else { number }
 }
 
 /// Asks the system for the pages of memory that belongs to the caller, ahead of their use. The contents of the memory
@@ -326,6 +352,22 @@ mod tests {
         blocks.sort_unstable();
         blocks.dedup();
         assert_eq!(blocks.len(), 8 * (HUGE / 64) / 100 * 100, "no block is handed out twice");
+    }
+
+    #[test]
+    fn scattered_blocks_are_distinct_and_no_neighbours() {
+        let (arena, mut blocks) = (BlockArena::new(384).scattered(), Vec::new());
+        arena.take(&mut blocks, 5_000, &Reserve::default(), |_| ());
+        let address = |block: &Block| block.as_ptr().addr();
+        let neighbours =
+            blocks.windows(2).filter(|pair| address(&pair[0]) + 384 == address(&pair[1])).count();
+        assert!(neighbours < 5_000 / 50, "{neighbours}");
+        let mut seen = Vec::new();
+        arena.for_each(0, 1, |block| seen.push(block));
+        seen.sort_unstable();
+        blocks.sort_unstable();
+        blocks.dedup();
+        assert_eq!((seen.len(), seen), (5_000, blocks));
     }
 
     #[test]

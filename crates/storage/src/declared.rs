@@ -313,7 +313,7 @@ impl IndexDecl {
     }
 
     /// The primary key that a secondary key contains.
-    fn primary(&self, key: AnyKey) -> AnyKey {
+    pub(crate) fn primary(&self, key: AnyKey) -> AnyKey {
         match &self.keys {
             Keys::Typed { primary, .. } => primary(key),
             Keys::Parts { key_bytes, .. } => {

@@ -35,6 +35,8 @@ pub(crate) struct TableDecl {
     pub(crate) key: KeyDecl,
     pub(crate) expected_rows: usize,
     pub(crate) is_unsplit: bool,
+    /// Whether rows are made at the first look: see [`Schema::imply`].
+    pub(crate) is_implicit: bool,
     pub(crate) groups: Vec<GroupDecl>,
 }
 
@@ -119,7 +121,8 @@ impl Schema {
     ) -> TableBuilder<'_, K> {
         let (id, key, lookup) = (self.next_id(), KeyDecl::of::<K>(), self.lookup(lookup));
         let is_unsplit = self.layout.is_unsplit;
-        self.tables.push(TableDecl { name, lookup, key, expected_rows, is_unsplit, groups: Vec::new() });
+        let (groups, is_implicit) = (Vec::new(), false);
+        self.tables.push(TableDecl { name, lookup, key, expected_rows, is_unsplit, is_implicit, groups });
         TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
     }
 
@@ -143,7 +146,8 @@ impl Schema {
         });
         let (id, groups) = (self.next_id(), groups.collect());
         let (lookup, is_unsplit) = (self.lookup(lookup), self.layout.is_unsplit);
-        self.tables.push(TableDecl { name, lookup, key: plain.key(), expected_rows, is_unsplit, groups });
+        let (key, is_implicit) = (plain.key(), false);
+        self.tables.push(TableDecl { name, lookup, key, expected_rows, is_unsplit, is_implicit, groups });
         id
     }
 
@@ -161,6 +165,13 @@ impl Schema {
     /// histories tell values apart. Records are then a word wider than their rows.
     pub fn mark_values(&mut self) {
         self.has_marks = true;
+    }
+
+    /// Declares which tables have [implicit rows](crate::ImplicitRows).
+    pub fn imply(&mut self, is_implicit: impl Fn(TableId) -> bool) {
+        for (id, table) in (0..).zip(&mut self.tables) {
+            table.is_implicit = is_implicit(TableId(id));
+        }
     }
 
     /// Lays out all tables in this way from now on. Tables that are declared already keep their indexes and records.

@@ -7,6 +7,7 @@ use core::ops::{Bound, Range};
 use crate::arena::{Block, BlockArena, Reserve};
 use crate::core_key::CoreKey;
 use crate::declared::{IndexDecl, KeyDecl, KeyWidth};
+use crate::implicit::Apart;
 use crate::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
 use crate::record::{self, RecordRef};
@@ -117,6 +118,9 @@ impl<L: LeafMeta> AnyIndex<L> {
     fn new(decl: &TableDecl) -> Option<Self> {
         Some(match (decl.lookup, decl.key.width) {
             (Lookup::Heap, _) => Self::Heap,
+            (Lookup::Point, KeyWidth::One) if decl.is_implicit => {
+                Self::Hash1(Hash::try_implicit(decl.expected_rows)?)
+            }
             (Lookup::Point, KeyWidth::One) => Self::Hash1(Hash::try_with_capacity(decl.expected_rows)?),
             (Lookup::Point, KeyWidth::Two) => Self::Hash2(Hash::try_with_capacity(decl.expected_rows)?),
             _ => Self::ordered(&decl.key),
@@ -135,6 +139,7 @@ impl<L: LeafMeta> AnyIndex<L> {
     pub(crate) fn first_memory(decl: &TableDecl) -> FirstMemory {
         let TableDecl { name, expected_rows, .. } = *decl;
         let bytes = match (decl.lookup, decl.key.width) {
+            _ if decl.is_implicit => Some(0),
             (Lookup::Point, KeyWidth::One) => Hash::<u64, L>::first_bytes(expected_rows),
             (Lookup::Point, KeyWidth::Two) => Hash::<u128, L>::first_bytes(expected_rows),
             _ => Some(0),
@@ -224,9 +229,9 @@ impl GroupLayout {
 
 /// A secondary index and its declaration.
 #[derive(Debug)]
-struct Secondary<L: LeafMeta> {
-    decl: IndexDecl,
-    index: AnyIndex<L>,
+pub(crate) struct Secondary<L: LeafMeta> {
+    pub(crate) decl: IndexDecl,
+    pub(crate) index: AnyIndex<L>,
 }
 
 /// A table: its rows' memory and its indexes.
@@ -246,10 +251,12 @@ pub struct TableStore<S: Shape> {
     has_versions_apart: bool,
     pub(crate) rows: BlockArena,
     pub(crate) versions: Vec<BlockArena>,
-    primary: AnyIndex<S::Leaf>,
+    pub(crate) primary: AnyIndex<S::Leaf>,
     /// By column group, by position.
-    secondary: Vec<Vec<Secondary<S::Leaf>>>,
+    pub(crate) secondary: Vec<Vec<Secondary<S::Leaf>>>,
     key: KeyDecl,
+    /// The memory of rows that are made at the first look, in simulated databases.
+    pub(crate) implicit: Option<Box<Apart>>,
 }
 
 /// A row of a table: its records share a block.
@@ -291,6 +298,11 @@ impl<'db, S: Shape> RowRef<'db, S> {
     #[inline]
     pub fn table(self) -> &'db TableStore<S> {
         self.table
+    }
+
+    /// The row as an index keeps it.
+    pub fn pointer(self) -> RowPtr {
+        RowPtr::new(self.at)
     }
 
     /// A number of the row that no other row has at the same time.
@@ -341,7 +353,16 @@ impl<S: Shape> TableStore<S> {
             primary,
             key: decl.key,
             secondary: decl.groups.iter().map(secondary_of).collect(),
+            implicit: None,
         })
+    }
+
+    /// Empty arenas of the table's blocks.
+    pub(crate) fn apart(&self) -> Apart {
+        Apart {
+            rows: self.rows.scattered(),
+            versions: self.versions.iter().map(BlockArena::scattered).collect(),
+        }
     }
 
     /// The table's id.
@@ -473,6 +494,27 @@ impl<S: Shape> TableStore<S> {
         IndexRef { index, table: self }
     }
 
+    /// The depth of an ordered index, from the root to a leaf, and the number of its leaves; `None` if the index is not
+    /// ordered.
+    pub fn shape(&self, which: Which) -> Option<(usize, usize)> {
+        match self.index(which).index {
+            AnyIndex::Tree1(tree) => Some((tree.depth(), tree.leaves())),
+            AnyIndex::Tree2(tree) => Some((tree.depth(), tree.leaves())),
+            AnyIndex::Tree6(tree) => Some((tree.depth(), tree.leaves())),
+            AnyIndex::Hash1(_) | AnyIndex::Hash2(_) | AnyIndex::Heap => None,
+        }
+    }
+
+    /// The choices of all ordered indexes of the table.
+    pub fn ordered_indexes(&self) -> impl Iterator<Item = Which> {
+        let primary = (self.lookup == Lookup::Ordered).then_some(Which::Primary);
+        let secondary = (0..self.groups()).flat_map(|group| {
+            let of = move |position| Which::Secondary { group: group as u16, position };
+            (0..self.indexes(group) as u16).map(of)
+        });
+        primary.into_iter().chain(secondary)
+    }
+
     /// Makes a fresh block a row without values.
     pub(crate) fn build_row(&self, at: Block) {
         // The first groups have different records, as many as there are records.
@@ -489,6 +531,9 @@ impl<S: Shape> TableStore<S> {
     /// quiesced database.
     pub fn for_each_row<'db>(&'db self, index: usize, of: usize, mut visit: impl FnMut(RowRef<'db, S>)) {
         self.rows.for_each(index, of, |at| visit(RowRef { at, table: self }));
+        if let Some(apart) = &self.implicit {
+            apart.rows.for_each(index, of, |at| visit(RowRef { at, table: self }));
+        }
     }
 
     /// Asks for memory that the table's rows, versions and indexes will soon grow into.
@@ -522,22 +567,34 @@ impl<S: Shape> TableStore<S> {
 
     /// Bytes that the table uses: of rows and versions without those given back for reuse, and of its indexes.
     pub fn bytes(&self) -> usize {
-        let in_use = |arena: &BlockArena| {
-            let (built, free) = arena.bytes();
-            built - free
-        };
+        let in_use = |(built, free): (usize, usize)| built - free;
         let indexes = self.secondary.iter().flatten().map(|secondary| secondary.index.bytes());
-        in_use(&self.rows)
-            + self.versions.iter().map(in_use).sum::<usize>()
+        in_use(self.row_bytes())
+            + in_use(self.version_bytes())
             + indexes.sum::<usize>()
             + self.primary.bytes()
     }
 
+    /// Bytes of all rows ever built, and those of them that were given back. A row that was made at the first look is
+    /// given back like others.
+    fn row_bytes(&self) -> (usize, usize) {
+        let (built, free) = self.rows.bytes();
+        (built + self.implicit.as_ref().map_or(0, |apart| apart.rows.bytes().0), free)
+    }
+
+    /// The same of versions outside of rows.
+    fn version_bytes(&self) -> (usize, usize) {
+        let sum = |arenas: &[BlockArena]| {
+            arenas.iter().map(BlockArena::bytes).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+        };
+        let (built, free) = sum(&self.versions);
+        (built + self.implicit.as_ref().map_or(0, |apart| sum(&apart.versions).0), free)
+    }
+
     /// The use of the table's memory.
     pub fn memory(&self) -> TableMemory {
-        let (row_bytes, row_bytes_free) = self.rows.bytes();
-        let sums = self.versions.iter().map(BlockArena::bytes);
-        let (version_bytes, version_bytes_free) = sums.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let (row_bytes, row_bytes_free) = self.row_bytes();
+        let (version_bytes, version_bytes_free) = self.version_bytes();
         TableMemory {
             name: self.name,
             entries: self.primary.entries(),

@@ -175,7 +175,46 @@ impl<S: Shape> Tables<S> {
         }
     }
 
-    fn owner(&self, home: Home) -> *const Partition {
+    /// All tables, while they are made.
+    pub(crate) fn stores_mut(&mut self) -> impl Iterator<Item = &mut TableStore<S>> {
+        self.stores.iter_mut()
+    }
+
+    /// Writes the first value of a record that nobody knows yet; `pooled` claims a version outside of the record.
+    pub(crate) fn fill_first<'db>(
+        &self,
+        record: RecordRef<'db, S>,
+        value: &[u64],
+        pooled: impl FnOnce() -> NonNull<VersionHead<S>>,
+    ) {
+        assert_eq!(value.len(), record.width(), "a value has its record's width");
+        let to = match S::Data::KIND {
+            DataKind::InPlace | DataKind::Owned => record.data(),
+            DataKind::Versioned => {
+                let head = if self.layout.has_versions_apart {
+                    pooled()
+                } else {
+                    assert!(
+                        record.versioned().inline.claim_inline(),
+                        "nobody uses a new row's inline version"
+                    );
+                    record.inline()
+                };
+                // SAFETY: the version was just claimed and is known to nobody.
+                let words = unsafe { head.cast::<u8>().add(version::version_head_bytes::<S>()) };
+                // SAFETY: as above; its head is built.
+                unsafe { head.as_ref() }.seal_first();
+                // Release: pairs with the load in `newest`, by a slot that settles the record which the row's memory
+                // was before.
+                record.versioned().newest.store(head.as_ptr(), Ordering::Release);
+                words.cast()
+            }
+        };
+        // SAFETY: the words are `value.len()` wide and known to nobody else, since the row is not.
+        unsafe { to.copy_from_nonoverlapping(NonNull::from(value).cast(), value.len()) };
+    }
+
+    pub(crate) fn owner(&self, home: Home) -> *const Partition {
         match home {
             Home::At(home) if self.partitions.len() > 0 => self.partitions.get(self.partitions.of_home(home)),
             _ => core::ptr::null(),
@@ -425,27 +464,8 @@ impl<'db, S: Shape> Slot<'db, S> {
     /// # Panics
     /// When `value` has another width.
     pub fn fill(&mut self, row: &NewRow<'db, S>, group: usize, value: &[u64]) {
-        let record = row.row.record(group);
-        assert_eq!(value.len(), record.width(), "a value has its record's width");
-        let to = match S::Data::KIND {
-            DataKind::InPlace | DataKind::Owned => record.data(),
-            DataKind::Versioned => {
-                let version = if self.tables.layout.has_versions_apart {
-                    self.pooled_version(record)
-                } else {
-                    self.inline_version(record).expect("nobody uses a new row's inline version")
-                };
-                // SAFETY: the version was just claimed and is known to nobody.
-                let words = unsafe { version.head.cast::<u8>().add(version::version_head_bytes::<S>()) };
-                version.head().seal_first();
-                // Release: pairs with the load in `newest`, by a slot that settles the record which the row's memory
-                // was before.
-                record.versioned().newest.store(version.head.as_ptr(), Ordering::Release);
-                words.cast()
-            }
-        };
-        // SAFETY: the words are `value.len()` wide and known to nobody else, since the row is not.
-        unsafe { to.copy_from_nonoverlapping(NonNull::from(value).cast(), value.len()) };
+        let (record, tables) = (row.row.record(group), self.tables);
+        tables.fill_first(record, value, || self.pooled_version(record).head);
     }
 
     fn inline_version(&self, record: RecordRef<'db, S>) -> Option<VersionRef<'db, S>> {

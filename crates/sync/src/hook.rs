@@ -72,6 +72,8 @@ pub trait Scheduler {
 thread_local! {
     static SCHEDULER: RefCell<Option<Rc<dyn Scheduler>>> = const { RefCell::new(None) };
     static PLANTED: Cell<Option<&'static Plant>> = const { Cell::new(None) };
+    /// Whether the calling thread does what is no part of the simulation: see [`hushed`].
+    static HUSHED: Cell<bool> = const { Cell::new(false) };
     /// Virtual time of a thread that has no scheduler.
     static UNSCHEDULED_NS: Cell<u64> = const { Cell::new(0) };
 }
@@ -89,6 +91,24 @@ pub fn install(scheduler: Option<Rc<dyn Scheduler>>) -> Option<Rc<dyn Scheduler>
 /// plant.
 pub fn plant(plant: Option<&'static Plant>) -> Option<&'static Plant> {
     PLANTED.replace(plant)
+}
+
+/// Does what is no part of the simulation, such as to make a row that the simulated program takes for loaded: no access
+/// is a step, no time passes, and no other worker runs meanwhile, whatever the scheduler.
+///
+/// Latches that simulated code takes may be held by a worker that stands still, so `body` must not wait for them.
+pub fn hushed<R>(body: impl FnOnce() -> R) -> R {
+    let _hush = Hush(HUSHED.replace(true));
+    body()
+}
+
+/// Restores, when dropped, whether steps are steps.
+struct Hush(bool);
+
+impl Drop for Hush {
+    fn drop(&mut self) {
+        HUSHED.set(self.0);
+    }
 }
 
 /// The bug that is planted in what runs on the calling thread.
@@ -117,6 +137,10 @@ pub(crate) fn pass(access: Access) {
 #[inline]
 fn step_over(access: Access, address: usize, bytes: usize) {
     let Some(running) = workers::running() else { return };
+    if HUSHED.get() {
+        assert!(!access.is_idle(), "all others stand still, so nobody can end this wait");
+        return;
+    }
     // The destructors of a worker that panics run on without steps, except where they must let
     // another worker act: the less runs after the defect, the clearer its report.
     if std::thread::panicking() && !access.is_idle() {
@@ -153,6 +177,9 @@ pub(crate) fn drain() {
 /// Tells the scheduler something about the running worker, if there is one.
 fn scheduled<T>(tell: impl FnOnce(&dyn Scheduler) -> T) -> Option<T> {
     workers::running()?;
+    if HUSHED.get() {
+        return None;
+    }
     SCHEDULER.with_borrow(|scheduler| scheduler.as_deref().map(tell))
 }
 

@@ -46,6 +46,12 @@ pub use backend::{atomic, hint};
 /// Whether accesses to shared words are steps of a scheduler, so that nobody measures how fast the code itself is.
 pub const IS_STEPPED: bool = false;
 
+/// Does what is no part of a simulation. In this build nothing is simulated.
+#[inline(always)]
+pub fn hushed<R>(body: impl FnOnce() -> R) -> R {
+    body()
+}
+
 pub use background::Background;
 pub use backoff::Backoff;
 pub use barrier::{Barrier, Broken};
@@ -56,5 +62,5 @@ pub use inbox::Inbox;
 pub use latch::{Latch, LatchGuard};
 pub use seqlock::{VersionLatch, VersionLatchGuard};
 /// Shares a value between owners when nobody knows which owner is the last.
-pub use std::sync::Arc;
+pub use std::sync::{Arc, Weak};
 pub use tied::{Borrowing, Tied};

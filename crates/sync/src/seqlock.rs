@@ -93,6 +93,11 @@ impl VersionLatch {
         self.word.load(Ordering::Acquire)
     }
 
+    /// Whether the thing is in use and no writer holds the latch: for a caller beside whom nobody runs.
+    pub fn is_free(&self) -> bool {
+        self.current() & (HELD | GONE) == 0
+    }
+
     /// Makes a gone thing usable again: held, and after the release with a version that it never had. For
     /// a caller that alone may use the thing; readers that knew it before may still look at it.
     pub fn revive(&self) -> VersionLatchGuard<'_> {

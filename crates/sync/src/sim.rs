@@ -44,5 +44,8 @@ pub use backoff::Backoff;
 pub use barrier::{Barrier, Broken};
 pub use cell::{Latched, LatchedGuard, Padded};
 pub use growing::Growing;
+pub use hook::hushed;
 pub use latch::{Latch, LatchGuard};
 pub use seqlock::{VersionLatch, VersionLatchGuard};
+/// Shares a value between owners when nobody knows which owner is the last.
+pub use std::sync::{Arc, Weak};

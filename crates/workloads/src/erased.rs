@@ -3,7 +3,8 @@
 
 use core::any::Any;
 
-use engine::{Ledger, RowLoader, RowView, Share, TypedLoader, TypedView, Violation, Workload};
+use engine::{ImplicitRows, Ledger, RowLoader, RowView, Share, TypedLoader, TypedView, Violation, Workload};
+use sync::Arc;
 
 /// Checks a share of a database in which no transaction runs.
 pub type ShareCheck<'c> = dyn Fn(&dyn RowView, Share) -> Result<(), Violation> + Sync + 'c;
@@ -15,6 +16,12 @@ pub trait AnyWorkload: Sync {
 
     /// Loads a share of the first rows: see [`Workload::load`].
     fn load(&self, share: Share, rows: &mut dyn RowLoader);
+
+    /// Returns the rows that need not be loaded: see [`Workload::implicit`].
+    fn implicit(&self) -> Option<Arc<dyn ImplicitRows>>;
+
+    /// Loads a share of the first rows of all other tables: see [`Workload::load_explicit`].
+    fn load_explicit(&self, share: Share, rows: &mut dyn RowLoader);
 
     /// Returns the check of what these workers' commits have left: see [`Workload::check`].
     ///
@@ -37,6 +44,14 @@ impl<W: Workload> AnyWorkload for Erased<W> {
 
     fn load(&self, share: Share, rows: &mut dyn RowLoader) {
         self.0.load(share, &mut TypedLoader::new(rows));
+    }
+
+    fn implicit(&self) -> Option<Arc<dyn ImplicitRows>> {
+        self.0.implicit()
+    }
+
+    fn load_explicit(&self, share: Share, rows: &mut dyn RowLoader) {
+        self.0.load_explicit(share, &mut TypedLoader::new(rows));
     }
 
     fn check(&self, ledgers: Vec<Ledger>) -> Box<ShareCheck<'_>> {

@@ -36,6 +36,7 @@
 //!     gives keys away only by a split, and all of them only when it is unlinked.
 //! (7) What a leaf answers for begins at the prefix of each of its entries, or behind it.
 
+mod implicit;
 mod node;
 mod scan;
 mod structure;
@@ -49,6 +50,8 @@ use crate::index::{Inserted, LeafRef, RowPtr, Watcher, pause, tell_miss};
 use crate::key::OrderedKey;
 use crate::shape::LeafMeta;
 
+pub(crate) use implicit::ImpliedEntries;
+use implicit::{IS_UNMADE, Implicit};
 use node::{Inner, Leaf};
 
 /// Nodes for which a tree's first chunks of memory have room.
@@ -61,6 +64,8 @@ pub struct BTree<K: OrderedKey, L: LeafMeta, const LEAF: usize = 31, const INNER
     leaves: Pool<Leaf<K, L, LEAF>>,
     inners: Pool<Inner<K, INNER>>,
     suffix_bits: u32,
+    /// What is in the tree without having been made, in simulated databases.
+    implicit: Option<Box<Implicit<K>>>,
 }
 
 impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> fmt::Debug
@@ -160,6 +165,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             root: Box::new(Inner::new(0)),
             leaves: Pool::new(FIRST_NODES),
             inners: Pool::new(FIRST_NODES),
+            implicit: None,
         };
         let (leaf, guard) = tree.leaves.take();
         tree.root.begin(leaf_pointer(leaf));
@@ -185,6 +191,16 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         }
     }
 
+    /// The child at `at` of an inner node; `None` only if the inner node is being written.
+    #[inline]
+    fn child<'t>(&'t self, inner: &Inner<K, INNER>, at: usize) -> Option<Child<'t, K, L, LEAF, INNER>> {
+        let pointer = inner.child(at);
+        if sync::IS_STEPPED && pointer.addr() & IS_UNMADE != 0 {
+            return self.make_child(inner, at, pointer);
+        }
+        self.node(pointer)
+    }
+
     /// Descends once to the leaf for the keys right after those low keys to which `before` applies. Tells `pass`
     /// of each inner node, the child's position in it, and its number of children, and asks for the leaf's
     /// memory by `prefetch`. Returns `None` if a node changed on the way; `pass` must then forget what it was
@@ -201,9 +217,9 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         loop {
             let count = inner.count();
             let at = inner.position(count, &before);
-            let child = inner.child(at);
+            let child = self.child(inner, at);
             pass(inner, version, at, count);
-            match self.node(child)? {
+            match child? {
                 Child::Inner(child) => {
                     node::prefetch(child);
                     let child_version = child.latch.read()?;
@@ -275,7 +291,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             if leaf.head.latch.validate(version)
                 && (found.is_some() || tell_miss(&leaf.head, version, &mut missed)?)
             {
-                return Ok(found);
+                return Ok(self.made(leaf, key, found));
             }
             pause();
         }
@@ -288,7 +304,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             let (leaf, version) = self.leaf_for(key, node::prefetch);
             let found = leaf.find(key);
             if leaf.head.latch.validate(version) {
-                return found;
+                return self.made(leaf, key, found);
             }
             pause();
         }
@@ -301,11 +317,11 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         let mut inner: &Inner<K, INNER> = &self.root;
         loop {
             let Some(version) = inner.latch.read() else { return };
-            let child = inner.child(inner.position(inner.count(), |low: K| low <= key));
+            let child = self.child(inner, inner.position(inner.count(), |low: K| low <= key));
             if !inner.latch.validate(version) {
                 return;
             }
-            match self.node(child) {
+            match child {
                 Some(Child::Inner(child)) => inner = child,
                 Some(Child::Leaf(leaf)) => return node::prefetch(leaf),
                 None => return,
@@ -341,7 +357,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             && finger.low <= key
             && finger.high.is_none_or(|high| key < high)
             && let Some(leaf) = self.leaves.get(finger.leaf as usize)
-            && let Tried::Done(inserted, version) = Self::insert_in(leaf, finger.version, key, row, watch)?
+            && let Tried::Done(inserted, version) = self.insert_in(leaf, finger.version, key, row, watch)?
         {
             finger.version = version;
             return Ok(inserted);
@@ -352,7 +368,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                 self.begin_prefix(prefix, &mut |from, after, into| watch.split(from, after, into));
                 continue;
             }
-            match Self::insert_in(leaf, version, key, row, watch)? {
+            match self.insert_in(leaf, version, key, row, watch)? {
                 Tried::Done(inserted, version) => {
                     *finger = Finger { tree, leaf: leaf.number, version, low, high };
                     return Ok(inserted);
@@ -366,6 +382,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     /// Adds an entry to the leaf that answered for its key at `version`.
     #[inline]
     fn insert_in<'t, W: Watcher<'t, L> + ?Sized>(
+        &self,
         leaf: &'t Leaf<K, L, LEAF>,
         version: u64,
         key: K,
@@ -374,8 +391,11 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     ) -> Result<Tried, W::Stop> {
         let at = leaf.below(key);
         if let Some(found) = leaf.row_of(at, key) {
-            let is_valid = leaf.head.latch.validate(version);
-            return Ok(if is_valid { Tried::Done(Inserted::Exists(found), version) } else { Tried::Changed });
+            if !leaf.head.latch.validate(version) {
+                return Ok(Tried::Changed);
+            }
+            let found = self.made(leaf, key, Some(found)).unwrap_or(found);
+            return Ok(Tried::Done(Inserted::Exists(found), version));
         }
         // When the latch is taken the key is still missing, and `at` is still its place: any other key that
         // enters changes the version.
@@ -401,7 +421,11 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         loop {
             let (leaf, version) = self.leaf_for(key, node::prefetch_for_write);
             let at = leaf.below(key);
-            if leaf.row_of(at, key) != Some(row) {
+            let mut found = leaf.row_of(at, key);
+            if sync::IS_STEPPED && found == Some(RowPtr::UNMADE) && leaf.head.latch.validate(version) {
+                found = self.made(leaf, key, found);
+            }
+            if found != Some(row) {
                 if leaf.head.latch.validate(version) {
                     return false;
                 }
@@ -428,7 +452,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
 
     /// The number of leaves.
     pub fn leaves(&self) -> usize {
-        self.leaves.in_use()
+        self.leaves.in_use() + self.unmade_leaves()
     }
 
     /// Asks for memory that the index will soon grow into.

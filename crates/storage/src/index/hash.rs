@@ -16,6 +16,8 @@
 //!     keys move, under the latches of both buckets.
 //! (6) An entry with a null row is free, whatever its key.
 
+mod implicit;
+
 use core::fmt;
 use core::hint::select_unpredictable;
 use core::ptr::NonNull;
@@ -27,6 +29,9 @@ use crate::index::pool::{Node, Pool, Slab};
 use crate::index::{Inserted, LeafHead, LeafRef, RowPtr, Told, Watcher, pause, tell_miss};
 use crate::key::OrderedKey;
 use crate::shape::LeafMeta;
+
+use implicit::Implicit;
+pub(crate) use implicit::ImpliedRows;
 
 /// Overflow buckets for which a table's first chunk of memory has room.
 const FIRST_OVERFLOWS: usize = 8;
@@ -46,6 +51,8 @@ pub struct Hash<K: OrderedKey, L: LeafMeta, const PLACES: usize = 3> {
     overflows: Pool<Bucket<K, L, PLACES>>,
     /// Held by the thread that splits buckets.
     growing: Latch,
+    /// What is in the index without having been made, in simulated databases.
+    implicit: Option<Box<Implicit<K, L, PLACES>>>,
 }
 
 impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> fmt::Debug for Hash<K, L, PLACES> {
@@ -140,12 +147,17 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         for _ in 0..count {
             buckets.push(Bucket::new);
         }
-        Some(Self {
+        Some(Self::over(count, buckets))
+    }
+
+    fn over(count: usize, buckets: Slab<Bucket<K, L, PLACES>>) -> Self {
+        Self {
             count: AtomicUsize::new(count),
             buckets,
             overflows: Pool::new(FIRST_OVERFLOWS),
             growing: Latch::new(),
-        })
+            implicit: None,
+        }
     }
 
     /// The bytes with which an index made for `rows` entries begins; `None` when no address space has as
@@ -174,13 +186,19 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// The bucket for a hash, and its version.
     // Always: a lookup is a call of its own already.
     #[inline(always)]
-    fn bucket(&self, hash: u64) -> (&Bucket<K, L, PLACES>, u64) {
+    fn bucket(&self, key: K, hash: u64) -> (&Bucket<K, L, PLACES>, u64) {
         loop {
             // Acquire: pairs with the Release in `split_next`, so that the buckets are there.
             let count = self.count.load(Ordering::Acquire);
             let number = Self::number(hash, count);
-            // SAFETY: `count` buckets were made before it was stored.
-            let bucket = unsafe { self.buckets.get_made(number) };
+            let bucket = if sync::IS_STEPPED
+                && let Some(implicit) = &self.implicit
+            {
+                self.implicit_bucket(implicit, number, key)
+            } else {
+                // SAFETY: `count` buckets were made before it was stored.
+                unsafe { self.buckets.get_made(number) }
+            };
             let version = bucket.head.latch.read().expect("first buckets are never gone");
             // Relaxed: if the bucket was split before its version was read, reading it with Acquire made
             // the new count visible. If it is split later, its version changes.
@@ -242,12 +260,13 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     ) -> Result<Option<RowPtr>, E> {
         let hash = key.hash();
         loop {
-            let (bucket, version) = self.bucket(hash);
+            let (bucket, version) = self.bucket(key, hash);
             let found = self.find(bucket, key);
-            if bucket.head.latch.validate(version)
-                && (found.is_some() || tell_miss(&bucket.head, version, &mut missed)?)
-            {
-                return Ok(found);
+            if bucket.head.latch.validate(version) {
+                let found = found.or_else(|| self.made(bucket, key));
+                if found.is_some() || tell_miss(&bucket.head, version, &mut missed)? {
+                    return Ok(found);
+                }
             }
             pause();
         }
@@ -258,10 +277,10 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     pub fn peek(&self, key: K) -> Option<RowPtr> {
         let hash = key.hash();
         loop {
-            let (bucket, version) = self.bucket(hash);
+            let (bucket, version) = self.bucket(key, hash);
             let found = self.find(bucket, key);
             if bucket.head.latch.validate(version) {
-                return found;
+                return found.or_else(|| self.made(bucket, key));
             }
             pause();
         }
@@ -272,6 +291,11 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     pub fn prefetch(&self, key: K) {
         // Relaxed: a stale count names the wrong bucket to fetch, but one that exists.
         let number = Self::number(key.hash(), self.count.load(Ordering::Relaxed));
+        if sync::IS_STEPPED
+            && let Some(implicit) = &self.implicit
+        {
+            return hint::prefetch(self.implicit_bucket(implicit, number, key));
+        }
         if let Some(bucket) = self.buckets.get(number) {
             hint::prefetch(bucket);
         }
@@ -288,13 +312,18 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     ) -> Result<Inserted, W::Stop> {
         let hash = key.hash();
         loop {
-            let (bucket, version) = self.bucket(hash);
+            let (bucket, version) = self.bucket(key, hash);
             if let Some(found) = self.find(bucket, key) {
                 if bucket.head.latch.validate(version) {
                     return Ok(Inserted::Exists(found));
                 }
                 pause();
                 continue;
+            }
+            if self.is_still(bucket, version)
+                && let Some(made) = self.made(bucket, key)
+            {
+                return Ok(Inserted::Exists(made));
             }
             // The key is still missing when the latch is taken: a key that enters changes the version.
             let Some(guard) = bucket.head.upgrade(version) else {
@@ -347,12 +376,12 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     pub fn remove(&self, key: K, row: RowPtr, allow: impl FnOnce(&L) -> bool) -> bool {
         let hash = key.hash();
         loop {
-            let (bucket, version) = self.bucket(hash);
+            let (bucket, version) = self.bucket(key, hash);
             let is_it = |place: &Place<'_, K, L, PLACES>| {
                 place.bucket.row(place.at) == Some(row) && place.bucket.key(place.at) == key
             };
             let Some(place) = self.places(bucket).find(is_it) else {
-                if bucket.head.latch.validate(version) {
+                if bucket.head.latch.validate(version) && self.made(bucket, key) != Some(row) {
                     return false;
                 }
                 pause();
@@ -375,6 +404,10 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// Splits buckets if too many entries are in overflow buckets.
     #[cold]
     fn grow<'t>(&'t self, told: Told<'_, 't, L>) {
+        if self.implicit.is_some() {
+            // It was made for its loaded rows and those that a run adds.
+            return;
+        }
         let Some(_guard) = self.growing.try_lock() else { return };
         for _ in 0..SPLITS_AT_A_TIME {
             if self.overflows.in_use() * BUCKETS_PER_OVERFLOW > self.buckets() {
@@ -441,11 +474,12 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// Visits the entries of the `index`-th of `of` shares of an index that nobody changes.
     pub fn for_each_share(&self, index: usize, of: usize, mut f: impl FnMut(K, RowPtr)) {
-        let count = self.buckets();
+        let buckets = self.implicit.as_ref().map_or(&self.buckets, |implicit| &implicit.buckets);
+        let count = buckets.len();
         for number in count * index / of..count * (index + 1) / of {
-            let first = self.buckets.get(number).expect("`count` buckets were made");
+            let first = buckets.get(number).expect("it is below their number");
             for place in self.places(first) {
-                if let Some(row) = place.bucket.row(place.at) {
+                if let Some(row) = place.bucket.row(place.at).filter(|&row| row != RowPtr::UNMADE) {
                     f(place.bucket.key(place.at), row);
                 }
             }
@@ -487,7 +521,8 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// Bytes of all buckets, in use or free.
     pub fn bytes(&self) -> usize {
-        self.buckets.bytes() + self.overflows.bytes()
+        let implicit = self.implicit.as_ref().map_or(0, |implicit| implicit.buckets.bytes());
+        self.buckets.bytes() + implicit + self.overflows.bytes()
     }
 }
 

@@ -35,14 +35,29 @@ use sync::{VersionLatch, VersionLatchGuard, hint};
 
 use crate::shape::LeafMeta;
 
+pub(crate) use btree::ImpliedEntries;
 pub use btree::{BTree, Finger};
 pub use hash::Hash;
+pub(crate) use hash::ImpliedRows;
 
 /// The address of a row. An index keeps it and never follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowPtr(NonNull<u8>);
 
 impl RowPtr {
+    /// Stands for a row of an implicit index that is not made yet. No row has this address.
+    pub(crate) const UNMADE: Self = Self(NonNull::without_provenance(NonZero::<usize>::MIN));
+
+    /// The address, from which [`at`](Self::at) makes the pointer again.
+    pub(crate) fn exposed(self) -> usize {
+        self.0.as_ptr().expose_provenance()
+    }
+
+    /// The row at an address that [`exposed`](Self::exposed) returned.
+    pub(crate) fn at(address: usize) -> Self {
+        Self(NonNull::new(core::ptr::with_exposed_provenance_mut(address)).expect("no row is at 0"))
+    }
+
     /// The pointer as an index keeps it.
     #[inline]
     pub(crate) fn new(row: NonNull<u8>) -> Self {

@@ -194,10 +194,15 @@ pub(super) trait Node {
     fn latch(&self) -> &VersionLatch;
 }
 
+/// The number of the first node that was made apart.
+const APART: usize = 1 << 31;
+
 /// Nodes that are handed out held and taken back gone.
 pub(super) struct Pool<T> {
     slab: Slab<T>,
     free: Padded<Latched<Free<T>>>,
+    /// The nodes that are made while no simulated worker runs: whoever makes them can wait for no latch.
+    apart: Option<Box<Slab<T>>>,
 }
 
 struct Free<T>(Vec<NonNull<T>>);
@@ -208,7 +213,7 @@ unsafe impl<T: Sync> Send for Free<T> {}
 impl<T: Node> Pool<T> {
     /// An empty pool that begins with memory for `first` nodes, a power of two.
     pub(super) fn new(first: usize) -> Self {
-        Self { slab: Slab::new(first), free: Padded(Latched::new(Free(Vec::new()))) }
+        Self { slab: Slab::new(first), free: Padded(Latched::new(Free(Vec::new()))), apart: None }
     }
 
     /// A node that nobody else uses, although readers that knew it before may look at it. Its contents are as
@@ -224,6 +229,19 @@ impl<T: Node> Pool<T> {
         (node, node.latch().lock().expect("a fresh node is not gone"))
     }
 
+    /// Allows [`take_apart`](Self::take_apart).
+    pub(super) fn make_apart(&mut self) {
+        self.apart = Some(Box::new(Slab::new(8)));
+    }
+
+    /// A new node like that of [`take`](Self::take), for callers within [`sync::hushed`]: no other caller takes the
+    /// latches that this takes.
+    pub(super) fn take_apart(&self) -> (&T, VersionLatchGuard<'_>) {
+        let apart = self.apart.as_deref().expect("the index is implicit");
+        let node = apart.push(|number| T::new(APART + number));
+        (node, node.latch().lock().expect("a fresh node is not gone"))
+    }
+
     /// Takes back a node to which no pointer leads any more.
     pub(super) fn give(&self, node: &T, guard: VersionLatchGuard<'_>) {
         guard.retire();
@@ -233,6 +251,12 @@ impl<T: Node> Pool<T> {
     /// A node by the number with which it was made.
     #[inline]
     pub(super) fn get(&self, number: usize) -> Option<&T> {
+        if sync::IS_STEPPED
+            && let Some(apart) = &self.apart
+            && number >= APART
+        {
+            return apart.get(number - APART);
+        }
         self.slab.get(number)
     }
 
@@ -245,7 +269,7 @@ impl<T: Node> Pool<T> {
     pub(super) fn in_use(&self) -> usize {
         // The free list is read first: a node that is made meanwhile counts as in use.
         let free = self.free.lock().0.len();
-        self.slab.len() - free
+        self.slab.len() + self.apart.as_ref().map_or(0, |apart| apart.len()) - free
     }
 
     /// Whether an address is in the memory of the nodes.
@@ -255,7 +279,7 @@ impl<T: Node> Pool<T> {
 
     /// Bytes of all nodes, in use or free.
     pub(super) fn bytes(&self) -> usize {
-        self.slab.bytes()
+        self.slab.bytes() + self.apart.as_ref().map_or(0, |apart| apart.bytes())
     }
 }
 

@@ -35,6 +35,7 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
         rows: objects,
         growth_bytes: 0,
         growth_rows: 0.0,
+        implicit: None,
         features: vec![
             ("writes a transaction", writes as f64),
             ("conflicting transactions in flight", conflicts),

@@ -54,6 +54,7 @@ pub(super) fn of(settings: &Settings, drive: Drive) -> Forecast {
         rows: 3 * settings.customers,
         growth_bytes: 0,
         growth_rows: 0.0,
+        implicit: None,
         features: vec![
             ("writes a transaction", writes(settings)),
             ("read-only share", settings.share(Kind::Balance)),

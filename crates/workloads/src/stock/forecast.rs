@@ -33,6 +33,7 @@ pub(super) fn of(settings: &Settings, drive: Drive) -> Forecast {
         rows,
         growth_bytes: 0,
         growth_rows: 0.0,
+        implicit: None,
         features: vec![
             ("rows read", reads),
             ("rows written", writes),

@@ -122,6 +122,13 @@ impl CustomerKey {
     }
 }
 
+impl StockKey {
+    /// Returns `S_W_ID` and `S_I_ID`.
+    pub(super) fn columns(self) -> (u16, u32) {
+        ((self.0 >> 48) as u16, (self.0 >> 8) as u32)
+    }
+}
+
 impl OrderKey {
     /// Returns `O_W_ID` and `O_D_ID`.
     pub(super) fn district(self) -> (u16, u8) {

@@ -6,7 +6,8 @@ use stdx::{Permutation, Rng};
 
 use super::Tpcc;
 use super::keys::{
-    CustomerKey, DistrictKey, ItemKey, NewOrderKey, OrderKey, OrderLineKey, StockKey, WarehouseKey,
+    CustomerKey, CustomerNameKey, DistrictKey, ItemKey, NewOrderKey, OrderKey, OrderLineKey, StockKey,
+    WarehouseKey,
 };
 use super::random::{NuRand, Stream, digits, fill_letters, item_data, last_name, letters};
 use super::rows::{
@@ -27,16 +28,7 @@ impl Tpcc {
     /// even with fewer warehouses than loaders.
     pub(super) fn load_share(&self, share: Share, loader: &mut impl Loader) {
         let (settings, tables) = (&self.settings, &self.tables);
-        for item in share.of_range(u64::from(settings.items)) {
-            let item = item as u32 + 1;
-            loader.insert(tables.item, ItemKey::new(item), &settings.item(item));
-        }
-        for warehouse in share.of_range(u64::from(settings.warehouses)) {
-            let warehouse = warehouse as u16 + 1;
-            let rows = settings.warehouse(warehouse);
-            let groups = (tables.warehouse, tables.warehouse_info);
-            loader.insert(groups, WarehouseKey::new(warehouse), (&rows.0, &rows.1));
-        }
+        self.load_small(share, loader);
         for stock in share.of_range(u64::from(settings.warehouses) * u64::from(settings.items)) {
             let (warehouse, item) = settings.stock_of(stock as usize);
             let rows = settings.stock(warehouse, item);
@@ -49,11 +41,30 @@ impl Tpcc {
         }
     }
 
+    /// Loads a share of the tables that are not [implicit](super::implicit): their rows are few beside those of the
+    /// others.
+    pub(super) fn load_small(&self, share: Share, loader: &mut impl Loader) {
+        let (settings, tables) = (&self.settings, &self.tables);
+        for item in share.of_range(u64::from(settings.items)) {
+            let item = item as u32 + 1;
+            loader.insert(tables.item, ItemKey::new(item), &settings.item(item));
+        }
+        for warehouse in share.of_range(u64::from(settings.warehouses)) {
+            let warehouse = warehouse as u16 + 1;
+            let rows = settings.warehouse(warehouse);
+            let groups = (tables.warehouse, tables.warehouse_info);
+            loader.insert(groups, WarehouseKey::new(warehouse), (&rows.0, &rows.1));
+        }
+        for district in share.of_range(u64::from(settings.warehouses) * u64::from(DISTRICTS)) {
+            let (warehouse, district) = Settings::district_of(district as usize);
+            let rows = settings.district(warehouse, district);
+            let groups = (tables.district_next, tables.district_ytd, tables.district_info);
+            loader.insert(groups, DistrictKey::new(warehouse, district), (&rows.0, &rows.1, &rows.2));
+        }
+    }
+
     fn load_district(&self, warehouse: u16, district: u8, loader: &mut impl Loader) {
         let (settings, tables) = (&self.settings, &self.tables);
-        let rows = settings.district(warehouse, district);
-        let groups = (tables.district_next, tables.district_ytd, tables.district_info);
-        loader.insert(groups, DistrictKey::new(warehouse, district), (&rows.0, &rows.1, &rows.2));
         let names = NuRand::names_load(u64::from(settings.customers));
         for customer in 1..=settings.customers {
             let key = CustomerKey::new(warehouse, district, customer);
@@ -128,7 +139,7 @@ impl Settings {
         i64::from(self.customers) * i64::from(FIRST_PAYMENT)
     }
 
-    fn customer(
+    pub(super) fn customer(
         &self,
         warehouse: u16,
         district: u8,
@@ -143,16 +154,15 @@ impl Settings {
             payment_cnt: 1,
             delivery_cnt: 0,
         };
-        // The first 1,000 customers have the 1,000 names, so that every name is in use.
-        let name = if customer <= 1_000 { u64::from(customer) - 1 } else { names.draw(rng) };
+        let named = Named::draw(rng, customer, names);
         let person = Person {
             since: LOADED_AT_MS,
             credit_lim: 5_000_000,
-            discount: rng.below(5_001) as u32,
-            credit: Text::new(if rng.below(10) == 0 { b"BC" } else { b"GC" }),
+            discount: named.discount,
+            credit: Text::new(if named.is_bad { b"BC" } else { b"GC" }),
             middle: Text::new(b"OE"),
-            last: last_name(name),
-            first: letters(rng, 8, 16),
+            last: named.last,
+            first: named.first,
             phone: digits(rng),
             address: address(rng),
             pad: [0],
@@ -161,6 +171,20 @@ impl Settings {
         let len = rng.between(300, CUSTOMER_DATA_BYTES as u64) as usize;
         fill_letters(rng, &mut data.data[..len]);
         (money, CustomerInfo { person }, data)
+    }
+
+    /// The key of a customer in the index by name, computed without the rest of the row.
+    pub(super) fn customer_name(
+        &self,
+        warehouse: u16,
+        district: u8,
+        customer: u32,
+        names: NuRand,
+    ) -> CustomerNameKey {
+        let key = [u64::from(warehouse), u64::from(district), u64::from(customer)];
+        let Named { last, first, .. } =
+            Named::draw(&mut self.stream(Stream::Customer, &key), customer, names);
+        CustomerNameKey { warehouse, district, last, first, customer }
     }
 
     fn history(&self, warehouse: u16, district: u8, customer: u32) -> History {
@@ -180,12 +204,12 @@ impl Settings {
     }
 
     /// Maps a district's initial orders to the customers who placed them, both counted from 0.
-    fn ordered_by(&self, warehouse: u16, district: u8) -> Permutation {
+    pub(super) fn ordered_by(&self, warehouse: u16, district: u8) -> Permutation {
         let rng = &mut self.stream(Stream::OrderedBy, &[u64::from(warehouse), u64::from(district)]);
         Permutation::new(u64::from(self.customers), rng.next_u64())
     }
 
-    fn order(&self, warehouse: u16, district: u8, order: u32, ordered_by: &Permutation) -> Order {
+    pub(super) fn order(&self, warehouse: u16, district: u8, order: u32, ordered_by: &Permutation) -> Order {
         let key = [u64::from(warehouse), u64::from(district), u64::from(order)];
         let rng = &mut self.stream(Stream::Order, &key);
         let carrier = rng.between(1, 10) as u8;
@@ -199,7 +223,15 @@ impl Settings {
         }
     }
 
-    fn order_line(&self, warehouse: u16, district: u8, order: u32, line: u8) -> OrderLine {
+    /// The number of lines of an initial order, computed without the rest of the row.
+    pub(super) fn lines(&self, warehouse: u16, district: u8, order: u32) -> u8 {
+        let key = [u64::from(warehouse), u64::from(district), u64::from(order)];
+        let rng = &mut self.stream(Stream::Order, &key);
+        rng.between(1, 10); // The carrier.
+        rng.between(5, 15) as u8
+    }
+
+    pub(super) fn order_line(&self, warehouse: u16, district: u8, order: u32, line: u8) -> OrderLine {
         let key = [u64::from(warehouse), u64::from(district), u64::from(order), u64::from(line)];
         let rng = &mut self.stream(Stream::OrderLine, &key);
         let is_delivered = order <= self.delivered();
@@ -220,12 +252,30 @@ impl Settings {
         self.stream(Stream::StockQuantity, &[u64::from(warehouse), u64::from(item)]).between(10, 100) as i32
     }
 
-    fn stock(&self, warehouse: u16, item: u32) -> (Stock, StockInfo) {
+    pub(super) fn stock(&self, warehouse: u16, item: u32) -> (Stock, StockInfo) {
         let rng = &mut self.stream(Stream::Stock, &[u64::from(warehouse), u64::from(item)]);
         let quantity = self.stock_quantity(warehouse, item);
         let dist = core::array::from_fn(|_| letters(rng, 24, 24));
         let info = StockInfo { dist, data: item_data(rng), pad: [0; 6] };
         (Stock { quantity, ytd: 0, order_cnt: 0, remote_cnt: 0 }, info)
+    }
+}
+
+/// The columns of a customer that are drawn first.
+struct Named {
+    discount: u32,
+    is_bad: bool,
+    last: Text<16>,
+    first: Text<16>,
+}
+
+impl Named {
+    fn draw(rng: &mut Rng, customer: u32, names: NuRand) -> Self {
+        // The first 1,000 customers have the 1,000 names, so that every name is in use.
+        let name = if customer <= 1_000 { u64::from(customer) - 1 } else { names.draw(rng) };
+        let discount = rng.below(5_001) as u32;
+        let is_bad = rng.below(10) == 0;
+        Self { discount, is_bad, last: last_name(name), first: letters(rng, 8, 16) }
     }
 }
 

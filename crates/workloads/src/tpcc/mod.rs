@@ -14,6 +14,7 @@ mod customer;
 mod delivery;
 mod footprint;
 mod forecast;
+mod implicit;
 mod input;
 mod keys;
 mod load;
@@ -28,10 +29,11 @@ mod stock_level;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Counter, Drive, Forecast, Homes, InputFootprint, Loader, Pace, Quiesced, Schema, Share,
-    Transaction, TxnType, Violation, Workload,
+    Abort, ClientId, Counter, Drive, Forecast, Homes, ImplicitRows, InputFootprint, Loader, Pace, Quiesced,
+    Schema, Share, Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
+use sync::Arc;
 use zerocopy::FromZeros;
 
 pub use audit::FailedCondition;
@@ -244,6 +246,14 @@ impl Workload for Tpcc {
 
     fn load(&self, share: Share, loader: &mut impl Loader) {
         self.load_share(share, loader);
+    }
+
+    fn implicit(&self) -> Option<Arc<dyn ImplicitRows>> {
+        Some(Arc::new(implicit::Rows::new(&self.settings, self.tables)))
+    }
+
+    fn load_explicit(&self, share: Share, loader: &mut impl Loader) {
+        self.load_small(share, loader);
     }
 
     #[inline]

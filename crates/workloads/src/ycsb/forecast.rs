@@ -25,7 +25,7 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
         ("writes a transaction", settings.ops_per_txn as f64 * settings.mix.write_share()),
         ("conflicting transactions in flight", expected_conflicts(settings, generator) * others(drive)),
     ];
-    Forecast { sentences, row_bytes, rows, growth_bytes, growth_rows, features }
+    Forecast { sentences, row_bytes, rows, growth_bytes, growth_rows, implicit: None, features }
 }
 
 fn operations(settings: &Settings) -> String {

@@ -216,6 +216,23 @@ impl<K: OrderedKey, L: LeafMeta, const N: usize> Leaf<K, L, N> {
         self.live.store(byte(self.live() - 1), Ordering::Relaxed);
     }
 
+    /// Fills the empty leaf with keys in ascending order, whose rows are not made yet. `is_end` says that an ascending
+    /// run ends here.
+    pub(super) fn fill(&self, keys: &[K], is_end: bool) {
+        for (at, key) in keys.iter().enumerate() {
+            self.set(at, *key, RowPtr::UNMADE.get().as_ptr());
+        }
+        self.set_size(keys.len(), keys.len());
+        if is_end {
+            self.last.store(byte(keys.len() - 1), Ordering::Relaxed);
+        }
+    }
+
+    /// Sets the row of an entry.
+    pub(super) fn set_row(&self, at: usize, row: RowPtr) {
+        self.rows[at].store(row.get().as_ptr(), Ordering::Relaxed);
+    }
+
     fn close_holes(&self) {
         if self.live() == self.used() {
             return;

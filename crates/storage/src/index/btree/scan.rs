@@ -129,6 +129,9 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             buffer.fill(&spot, &range);
             let mut is_good = head.latch.validate(spot.version);
             if is_good {
+                if sync::IS_STEPPED && self.implicit.is_some() {
+                    self.make_rows(&spot, &mut buffer);
+                }
                 visitor.leaf(LeafRef { head, seen: spot.version })?;
                 is_good = head.is_settled(spot.version);
             }
@@ -144,6 +147,15 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                 Some(next) => next,
                 None => self.first_spot(&range, direction),
             };
+        }
+    }
+
+    /// Makes the rows of entries that are not made yet. The leaf has just been found unchanged.
+    fn make_rows(&self, spot: &Spot<'_, K, L, LEAF, INNER>, buffer: &mut Buffer<K, LEAF>) {
+        for (key, row) in buffer.keys[..buffer.count].iter().zip(&mut buffer.rows) {
+            if *row == RowPtr::UNMADE.get().as_ptr() {
+                *row = self.make_row(spot.leaf, *key).get().as_ptr();
+            }
         }
     }
 
@@ -181,7 +193,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     #[inline]
     fn prefetch_next(&self, spot: &Spot<'_, K, L, LEAF, INNER>, direction: Direction) {
         if let Some(step) = Self::step_aside(spot, direction)
-            && let Some(Child::Leaf(leaf)) = self.node(step.node.child(step.at))
+            && let Some(Child::Leaf(leaf)) = self.child(step.node, step.at)
         {
             node::prefetch(leaf);
         }
@@ -195,7 +207,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         direction: Direction,
     ) -> Option<Spot<'t, K, L, LEAF, INNER>> {
         let parent = Self::step_aside(spot, direction)?;
-        let Child::Leaf(leaf) = self.node(parent.node.child(parent.at))? else { return None };
+        let Child::Leaf(leaf) = self.child(parent.node, parent.at)? else { return None };
         let (low, high) = parent.bounds(parent.at);
         let version = leaf.head.latch.read()?;
         parent.node.latch.validate(parent.version).then_some(Spot { leaf, version, low, high, parent })

@@ -57,7 +57,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             if at > 0 {
                 low = inner.low(at);
             }
-            let child = self.node(inner.child(at))?;
+            let child = self.child(inner, at)?;
             match child {
                 Child::Inner(child) => {
                     let child_version = child.latch.read()?;
@@ -215,7 +215,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         let mut version = parent.version;
         let mut at = if is_before { parent.at - 1 } else { 1 };
         loop {
-            match self.node(inner.child(at))? {
+            match self.child(inner, at)? {
                 Child::Leaf(leaf) => {
                     let leaf_version = leaf.head.latch.read()?;
                     return inner.latch.validate(version).then_some((leaf, leaf_version));

@@ -66,6 +66,7 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
         rows,
         growth_bytes: growth_bytes.ceil() as u64,
         growth_rows,
+        implicit: None,
         features: vec![
             ("clients a broker", f64::from(drive.clients) / active_brokers(settings)),
             ("read-only share", read_only(&shares)),

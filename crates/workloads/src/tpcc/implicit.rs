@@ -1,0 +1,224 @@
+//! Implicit rows: the rows of the large tables as functions of their keys, for simulated runs, which make only those
+//! that they touch. They are the rows that `load` inserts.
+
+use core::ops::Range;
+
+use engine::{AnyKey, Groups, ImplicitRows, Key, TableId, Which};
+use sync::Latched;
+
+use super::keys::{
+    CustomerKey, CustomerNameKey, CustomerOrderKey, NewOrderKey, OrderKey, OrderLineKey, StockKey,
+};
+use super::random::NuRand;
+use super::rows::{DISTRICTS, NewOrder};
+use super::schema::Tables;
+use super::settings::Settings;
+
+/// The rows of the tables whose sizes are proportional to the number of customers or of stocks. Each group of entries
+/// of an index is a district.
+#[derive(Debug)]
+pub(super) struct Rows {
+    settings: Settings,
+    tables: Tables,
+    names: NuRand,
+    cache: Latched<Cache>,
+}
+
+/// The order of the entries of districts, which takes long to compute.
+#[derive(Debug)]
+struct Cache {
+    /// The customers of each district by name, counted from 0; none if not computed yet.
+    by_name: Vec<Option<Box<[u16]>>>,
+    /// The initial orders of the customers of each district, counted from 0; none if not computed yet.
+    by_customer: Vec<Option<Box<[u16]>>>,
+    /// The number of order lines before each initial order of a district, and of all; of the district that was
+    /// looked at last.
+    lines: Option<(usize, Vec<u32>)>,
+}
+
+impl Rows {
+    pub(super) fn new(settings: &Settings, tables: Tables) -> Self {
+        let none = || vec![None; settings.districts()];
+        let cache = Cache { by_name: none(), by_customer: none(), lines: None };
+        let names = NuRand::names_load(u64::from(settings.customers));
+        Self { settings: settings.clone(), tables, names, cache: Latched::new(cache) }
+    }
+
+    fn has_district(&self, warehouse: u16, district: u8) -> bool {
+        (1..=self.settings.warehouses).contains(&warehouse) && (1..=DISTRICTS).contains(&district)
+    }
+
+    fn has_number(&self, number: u32) -> bool {
+        (1..=self.settings.customers).contains(&number)
+    }
+
+    /// The keys of some entries of the index by name of a district.
+    fn name_keys(&self, number: usize, places: Range<usize>) -> Vec<CustomerNameKey> {
+        let (warehouse, district) = Settings::district_of(number);
+        let key = |customer: u16| {
+            self.settings.customer_name(warehouse, district, u32::from(customer) + 1, self.names)
+        };
+        let mut cache = self.cache.lock();
+        let order = cache.by_name[number].get_or_insert_with(|| {
+            let mut all: Vec<_> =
+                (0..self.settings.customers as u16).map(|at| (key(at).ordered(), at)).collect();
+            all.sort_unstable();
+            all.into_iter().map(|(_, customer)| customer).collect()
+        });
+        order[places].iter().map(|&customer| key(customer)).collect()
+    }
+
+    /// The keys of some entries of the index by customer of a district.
+    fn customer_keys(&self, number: usize, places: Range<usize>) -> Vec<CustomerOrderKey> {
+        let (warehouse, district) = Settings::district_of(number);
+        let mut cache = self.cache.lock();
+        let orders = cache.by_customer[number].get_or_insert_with(|| {
+            let ordered_by = self.settings.ordered_by(warehouse, district);
+            let mut orders = vec![0; self.settings.customers as usize].into_boxed_slice();
+            for order in 0..self.settings.customers {
+                orders[ordered_by.apply(u64::from(order)) as usize] = order as u16;
+            }
+            orders
+        });
+        let key =
+            |at: usize| CustomerOrderKey::new(warehouse, district, at as u32 + 1, u32::from(orders[at]) + 1);
+        places.map(key).collect()
+    }
+
+    /// The keys of some order lines of a district.
+    fn line_keys(&self, number: usize, places: Range<usize>) -> Vec<OrderLineKey> {
+        let (warehouse, district) = Settings::district_of(number);
+        let mut cache = self.cache.lock();
+        if cache.lines.as_ref().is_none_or(|(of, _)| *of != number) {
+            let mut before = Vec::with_capacity(self.settings.customers as usize + 1);
+            before.push(0);
+            for order in 1..=self.settings.customers {
+                let lines = u32::from(self.settings.lines(warehouse, district, order));
+                before.push(before[order as usize - 1] + lines);
+            }
+            cache.lines = Some((number, before));
+        }
+        let (_, before) = cache.lines.as_ref().expect("just computed");
+        let key = |place: usize| {
+            let order = before.partition_point(|&before| before as usize <= place);
+            let line = place as u32 - before[order - 1] + 1;
+            OrderLineKey::new(warehouse, district, order as u32, line as u8)
+        };
+        places.map(key).collect()
+    }
+}
+
+/// Appends the words of the column groups of a row.
+fn append<G: Groups>(_table: G, rows: G::Rows<'_>, to: &mut Vec<u64>) {
+    G::words(rows).as_ref().iter().for_each(|group| to.extend_from_slice(group));
+}
+
+fn typed<K: Key<Ordered = u64>>(key: AnyKey) -> K {
+    let AnyKey::One(key) = key else { panic!("the key has one word") };
+    K::from_ordered(key)
+}
+
+impl ImplicitRows for Rows {
+    fn rows(&self, table: TableId) -> Option<u64> {
+        let (settings, tables) = (&self.settings, &self.tables);
+        let customers = settings.districts() as u64 * u64::from(settings.customers);
+        if table == tables.stock.id() {
+            Some(u64::from(settings.warehouses) * u64::from(settings.items))
+        } else if table == tables.new_order.id() {
+            Some(settings.districts() as u64 * u64::from(settings.undelivered()))
+        } else if table == tables.order_line.id() {
+            Some(self.groups(table, Which::Primary).iter().map(|&lines| lines as u64).sum())
+        } else {
+            let are_customers =
+                [tables.customer.id(), tables.history.id(), tables.order.id()].contains(&table);
+            are_customers.then_some(customers)
+        }
+    }
+
+    fn has(&self, table: TableId, key: AnyKey) -> bool {
+        if table == self.tables.stock.id() {
+            let (warehouse, item) = typed::<StockKey>(key).columns();
+            return (1..=self.settings.warehouses).contains(&warehouse)
+                && (1..=self.settings.items).contains(&item)
+                && StockKey::new(warehouse, item) == typed(key);
+        }
+        // Customers and orders have the same number and the same form of key.
+        let (warehouse, district, number) = typed::<CustomerKey>(key).columns();
+        self.has_district(warehouse, district)
+            && self.has_number(number)
+            && CustomerKey::new(warehouse, district, number) == typed(key)
+    }
+
+    fn row(&self, table: TableId, key: AnyKey, words: &mut Vec<u64>) {
+        let (settings, tables) = (&self.settings, &self.tables);
+        if table == tables.stock.id() {
+            let (warehouse, item) = typed::<StockKey>(key).columns();
+            let rows = settings.stock(warehouse, item);
+            append((tables.stock, tables.stock_info), (&rows.0, &rows.1), words);
+        } else if table == tables.customer.id() {
+            let (warehouse, district, customer) = typed::<CustomerKey>(key).columns();
+            let rows = settings.customer(warehouse, district, customer, self.names);
+            let groups = (tables.customer, tables.customer_info, tables.customer_data);
+            append(groups, (&rows.0, &rows.1, &rows.2), words);
+        } else if table == tables.order.id() {
+            let key = typed::<OrderKey>(key);
+            let (warehouse, district) = key.district();
+            let ordered_by = settings.ordered_by(warehouse, district);
+            append(tables.order, &settings.order(warehouse, district, key.order(), &ordered_by), words);
+        } else if table == tables.order_line.id() {
+            let key = typed::<OrderLineKey>(key);
+            let (warehouse, district) = key.district();
+            append(
+                tables.order_line,
+                &settings.order_line(warehouse, district, key.order(), key.line()),
+                words,
+            );
+        } else {
+            let order = u64::from(typed::<NewOrderKey>(key).order());
+            append(tables.new_order, &NewOrder { order }, words);
+        }
+    }
+
+    fn groups(&self, table: TableId, _: Which) -> Vec<usize> {
+        let settings = &self.settings;
+        let districts = 0..settings.districts();
+        if table == self.tables.order_line.id() {
+            let lines = |district| {
+                let (warehouse, district) = Settings::district_of(district);
+                let of = |order| usize::from(settings.lines(warehouse, district, order));
+                (1..=settings.customers).map(of).sum()
+            };
+            return districts.map(lines).collect();
+        }
+        let is_new = table == self.tables.new_order.id();
+        let len = if is_new { settings.undelivered() } else { settings.customers };
+        districts.map(|_| len as usize).collect()
+    }
+
+    fn keys(&self, table: TableId, _: Which, group: usize, places: Range<usize>, to: &mut Vec<AnyKey>) {
+        let (settings, tables) = (&self.settings, &self.tables);
+        if table == tables.customer.id() {
+            to.extend(self.name_keys(group, places).into_iter().map(|key| AnyKey::Six(key.ordered())));
+        } else if table == tables.order.id() {
+            to.extend(self.customer_keys(group, places).into_iter().map(|key| AnyKey::One(key.ordered())));
+        } else if table == tables.order_line.id() {
+            to.extend(self.line_keys(group, places).into_iter().map(|key| AnyKey::One(key.ordered())));
+        } else {
+            let (warehouse, district) = Settings::district_of(group);
+            let first = settings.delivered() + 1;
+            let key = |place| NewOrderKey::new(warehouse, district, first + place as u32);
+            to.extend(places.map(|place| AnyKey::One(key(place).ordered())));
+        }
+    }
+
+    fn loaded_at(&self, table: TableId, which: Which, key: AnyKey) -> Option<u64> {
+        match (which, key) {
+            (Which::Primary, _) => None,
+            (_, AnyKey::Six(key)) => Some(u64::from(CustomerNameKey::from_ordered(key).customer)),
+            (_, key) => {
+                assert_eq!(table, self.tables.order.id(), "orders have the other secondary index");
+                Some(u64::from(typed::<CustomerOrderKey>(key).order()))
+            }
+        }
+    }
+}

@@ -560,7 +560,8 @@ impl<S: Shape> TableStore<S> {
             .or_else(|| secondary.find_map(|secondary| of_index(&secondary.index, secondary.decl.name)))
             .or_else(|| self.rows.has(address).then(|| format!("{name} rows")))
             .or_else(|| {
-                let has = self.versions.iter().any(|versions| versions.has(address));
+                let apart = self.implicit.iter().flat_map(|apart| &apart.versions);
+                let has = self.versions.iter().chain(apart).any(|versions| versions.has(address));
                 has.then(|| format!("{name} versions"))
             })
     }

@@ -239,8 +239,8 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// Loads this share of the initial rows. Every row is a pure function of (seed, table, key).
     fn load(&self, share: Share, loader: &mut impl Loader);
 
-    /// The rows of the tables that need not be loaded if the run is simulated: they are the rows that [`load`](Self::load)
-    /// inserts into these tables. `None` if all tables are always loaded.
+    /// The rows of the tables that need not be loaded if the run is simulated: they are the rows that
+    /// [`load`](Self::load) inserts into these tables. `None` if all tables are always loaded.
     fn implicit(&self) -> Option<Arc<dyn ImplicitRows>> {
         None
     }

@@ -129,10 +129,10 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         default: "auto",
         range: Range::Choice(&["auto", "loaded", "implicit"]),
         unit: "",
-        doc: "how a simulated run gets its first rows: `loaded` makes all of them before the run; `implicit` makes those \
-              of large tables when they are touched, so that the run needs memory for what it touches, and the \
-              simulated caches see the footprint of all; `auto` is `implicit` if the workload can and loading takes more \
-              than 2 GiB; native runs load all rows",
+        doc: "how a simulated run gets its first rows: `loaded` makes all of them before the run; `implicit` makes \
+              those of large tables when they are touched, so that the run needs memory for what it touches, and the \
+              simulated caches see the footprint of all; `auto` is `implicit` if the workload can and loading takes \
+              more than 2 GiB; native runs load all rows",
         stresses: "the memory of the host, and the time that loading takes",
     },
     Setting {

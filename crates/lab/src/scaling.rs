@@ -244,8 +244,8 @@ impl Scaling {
         let unseen = done.iter().filter(|(_, run)| is_unseen(run)).count();
         if self.plans[0].check && unseen > 0 {
             lines.add(format!(
-                "check: passed by {passed} of {}; {unseen} {} not checked, because rows were made when they were touched, \
-                 and those that nobody touched cannot be looked at (`run.rows`)",
+                "check: passed by {passed} of {}; {unseen} {} not checked, because rows were made when they were \
+                 touched, and those that nobody touched cannot be looked at (`run.rows`)",
                 plural(done.len(), "point"),
                 if unseen == 1 { "was" } else { "were" },
             ));

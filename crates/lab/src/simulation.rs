@@ -32,8 +32,8 @@ const PATIENCE: u64 = 10;
 const LONGEST_NS: u64 = 10_000_000_000;
 /// Bytes that loading may take before rows are rather made when they are touched.
 const LOADED_MAX: u64 = 2 << 30;
-/// Bytes that a touched row takes beside its columns: its header, the bucket and the leaf that lead to it, and its places
-/// in the maps of what was made.
+/// Bytes that a touched row takes beside its columns: its header, the bucket and the leaf that lead to it, and its
+/// places in the maps of what was made.
 const TOUCHED_OVERHEAD: f64 = 256.0;
 /// The bytes that the simulator keeps for each line of memory, as a share of a line.
 const DIRECTORY_SHARE: f64 = 40.0 / 64.0;
@@ -167,8 +167,8 @@ impl SimulationPlan {
         Ok(())
     }
 
-    /// Returns the bytes of memory that the database takes: of rows that are not loaded, those that so many transactions
-    /// touch.
+    /// Returns the bytes of memory that the database takes: of rows that are not loaded, those that so many
+    /// transactions touch.
     pub(crate) fn needed_bytes(&self, forecast: &Forecast, txns: u64) -> u64 {
         let Some(implicit) = forecast.implicit.filter(|_| self.rows == FirstRows::Implicit) else {
             return needed_bytes(forecast);
@@ -379,8 +379,8 @@ fn within(name: &str, value: u64, legal: RangeInclusive<u64>, machine: &str) -> 
 /// Refuses options that mean something in simulated runs only.
 fn refuse_without_machine(request: &Request, values: &Values) -> Result<(), Refusal> {
     if values.text("run.rows") == "implicit" {
-        let says = "`run.rows=implicit` is of simulated runs: add `--machine NAME`, or leave it out: a native run loads \
-                    all rows";
+        let says = "`run.rows=implicit` is of simulated runs: add `--machine NAME`, or leave it out: a native run \
+                    loads all rows";
         return Err(Refusal(says.to_owned()));
     }
     let given = [

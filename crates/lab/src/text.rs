@@ -230,8 +230,8 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     let unseen = results.records.iter().filter(is_unseen).count();
     if plan.check && unseen > 0 {
         lines.add(format!(
-            "check: skipped by {}: rows were made when they were touched, and those that nobody touched cannot be looked \
-             at (`run.rows`)",
+            "check: skipped by {}: rows were made when they were touched, and those that nobody touched cannot be \
+             looked at (`run.rows`)",
             all(unseen)
         ));
     } else if !plan.check {

@@ -1,5 +1,6 @@
 //! One simulated run of TPC-C, with rows that are loaded or made at the first look, and the memory that the process
-//! needs: `implicit_rows SCHEME CORES WAREHOUSES TXNS loaded|implicit [MIX [ERROR [NAME=VALUE ..]]]`. For comparing the two.
+//! needs: `implicit_rows SCHEME CORES WAREHOUSES TXNS loaded|implicit [MIX [ERROR [NAME=VALUE ..]]]`. For comparing the
+//! two.
 
 use engine::driver::{Estimate, Job, Limit};
 use engine::setting::Values;

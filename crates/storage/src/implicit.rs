@@ -1,6 +1,6 @@
-//! Implicit rows: rows of a simulated database that are there without having been loaded. Each is a pure function of its
-//! key, and is made when somebody looks at it. So a simulated run needs memory for the rows that it
-//! touches, and its caches see the footprint of all: indexes have the depth and the fill that loading gives them.
+//! Implicit rows: rows of a simulated database that are there without having been loaded. Each is a pure function of
+//! its key, and is made when somebody looks at it. So a simulated run needs memory for the rows that it touches, and its
+//! caches see the footprint of all: indexes have the depth and the fill that loading gives them.
 
 use core::fmt::{self, Debug};
 use core::ops::Range;
@@ -35,8 +35,8 @@ pub trait ImplicitRows: Debug + Send + Sync {
     fn groups(&self, table: TableId, which: Which) -> Vec<usize>;
     /// Appends the keys of some entries of a group, in order, by their places.
     fn keys(&self, table: TableId, which: Which, group: usize, places: Range<usize>, to: &mut Vec<AnyKey>);
-    /// A number by which the keys of a group are in the order in which they would be loaded, if that is not the order of
-    /// the keys. Groups have equally many entries then.
+    /// A number by which the keys of a group are in the order in which they would be loaded, if that is not the order
+    /// of the keys. Groups have equally many entries then.
     fn loaded_at(&self, _table: TableId, _which: Which, _key: AnyKey) -> Option<u64> {
         None
     }
@@ -85,8 +85,8 @@ impl MadeRows {
     }
 }
 
-/// The memory of the rows of a table that are made while no simulated worker runs. Nobody else takes the latches of these
-/// arenas, so whoever makes a row waits for nobody.
+/// The memory of the rows of a table that are made while no simulated worker runs. Nobody else takes the latches of
+/// these arenas, so whoever makes a row waits for nobody.
 #[derive(Debug)]
 pub(crate) struct Apart {
     pub(crate) rows: BlockArena,
@@ -166,8 +166,8 @@ fn entries<K: IndexedKey>(
 }
 
 impl<S: Shape> Tables<S> {
-    /// Gives the empty tables the rows that loading would make; `make` returns the maker of a table's rows. `schema` is that
-    /// of the tables.
+    /// Gives the empty tables the rows that loading would make; `make` returns the maker of a table's rows. `schema` is
+    /// that of the tables.
     pub fn imply(
         &mut self,
         schema: &crate::Schema,

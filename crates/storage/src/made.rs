@@ -1,5 +1,5 @@
-//! A map from numbers to addresses or places, for what simulated databases make at first touch. It is not part of what is
-//! simulated.
+//! A map from numbers to addresses or places, for what simulated databases make at first touch. It is not part of what
+//! is simulated.
 
 /// Open addressing: the key of a place, and its value plus one, 0 for none.
 #[derive(Debug)]

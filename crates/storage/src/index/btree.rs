@@ -64,7 +64,7 @@ pub struct BTree<K: OrderedKey, L: LeafMeta, const LEAF: usize = 31, const INNER
     leaves: Pool<Leaf<K, L, LEAF>>,
     inners: Pool<Inner<K, INNER>>,
     suffix_bits: u32,
-    /// What is in the tree without having been made, in simulated databases.
+    /// The nodes that are in the tree without having been made, in simulated databases.
     implicit: Option<Box<Implicit<K>>>,
 }
 

@@ -51,7 +51,7 @@ pub struct Hash<K: OrderedKey, L: LeafMeta, const PLACES: usize = 3> {
     overflows: Pool<Bucket<K, L, PLACES>>,
     /// Held by the thread that splits buckets.
     growing: Latch,
-    /// What is in the index without having been made, in simulated databases.
+    /// The buckets that are in the index without having been made, in simulated databases.
     implicit: Option<Box<Implicit<K, L, PLACES>>>,
 }
 

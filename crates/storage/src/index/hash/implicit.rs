@@ -1,8 +1,8 @@
 //! Implicit hash indexes: of the buckets that loading would have made, those are made at which somebody looks, in
 //! memory of their own, so that a simulated index needs memory only for what is touched.
 //!
-//! A bucket that is made has as many entries as a bucket of the loaded index: their number is drawn, by the number of the
-//! bucket, from the distribution that hashing gives (Poisson). Most of them only take their places; the first
+//! A bucket that is made has as many entries as a bucket of the loaded index: their number is drawn, by the number of
+//! the bucket, from the distribution that hashing gives (Poisson). Most of them only take their places; the first
 //! look-up of a loaded key makes its row, and gives it a place among these. So a search passes as many overflow
 //! buckets as in the loaded index. All is made within [`sync::hushed`], right after an access that has shown the bucket
 //! unlatched.

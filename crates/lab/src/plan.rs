@@ -296,6 +296,14 @@ impl Plan {
         }
     }
 
+    /// Returns the number of rows that are loaded before a run: fewer than the workload has, if rows are made when they
+    /// are touched.
+    pub(crate) fn loaded_rows(&self) -> u64 {
+        let is_implicit = self.simulation.as_ref().is_some_and(|it| it.rows == FirstRows::Implicit);
+        let implicit = self.forecast.implicit.filter(|_| is_implicit).map_or(0, |implicit| implicit.rows);
+        self.forecast.rows.saturating_sub(implicit)
+    }
+
     /// Returns the least number of transactions that a simulated run executes; 0 for native runs.
     pub(crate) fn simulated_txns(&self) -> u64 {
         let Limit::Estimate(estimate) = self.job.limit else { return 0 };

@@ -226,7 +226,7 @@ impl Unit {
         let told = |Refusal(says): Refusal| Refusal(at(axes, point) + &says);
         let request = recipe.request(catalogue, scheme, &named, repetition).map_err(told)?;
         let plan = Plan::for_any_scheme(catalogue, &request).map_err(told)?;
-        let lasts_s = plan.lasts_s() + plan.forecast.rows as f64 / ROWS_S;
+        let lasts_s = plan.lasts_s() + plan.loaded_rows() as f64 / ROWS_S;
         let is_log_in_memory = recipe.log_in_memory;
         let id = id(&plan, build, is_log_in_memory);
         let point = point.to_vec();

@@ -37,7 +37,7 @@ struct Run {
     seed: u64,
 }
 
-/// What a run has left.
+/// The database after a run.
 #[derive(Debug, PartialEq)]
 struct Left {
     digest: u64,
@@ -232,7 +232,6 @@ impl VisitWorkload for Shapes<'_> {
 fn an_implicit_index_has_the_depth_and_the_leaves_of_the_loaded_one() {
     let (implicit, loaded) = (shapes(true), shapes(false));
     for ((name, (depth, leaves)), (_, (loaded_depth, loaded_leaves))) in implicit.iter().zip(&loaded) {
-        println!(
             "{name}: depth {depth}, {leaves} leaves; loaded: depth {loaded_depth}, {loaded_leaves} leaves"
         );
         assert_eq!(depth, loaded_depth, "{name}");
@@ -286,7 +285,6 @@ fn a_simulated_run_takes_about_as_long_with_implicit_rows() {
     for scheme in schemes {
         let (implicit, loaded) =
             (simulated(scheme, FirstRows::Implicit), simulated(scheme, FirstRows::Loaded));
-        println!("{}: implicit {implicit:?}, loaded {loaded:?}", scheme.name());
         assert_eq!(implicit.0, loaded.0, "{}: the same requests are committed", scheme.name());
         let ratio = implicit.1 / loaded.1;
         assert!((0.95..1.05).contains(&ratio), "{}: {ratio}", scheme.name());

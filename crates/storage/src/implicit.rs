@@ -1,6 +1,6 @@
 //! Implicit rows: rows of a simulated database that are there without having been loaded. Each is a pure function of
-//! its key, and is made when somebody looks at it. So a simulated run needs memory for the rows that it touches, and its
-//! caches see the footprint of all: indexes have the depth and the fill that loading gives them.
+//! its key, and is made when somebody looks at it. So a simulated run needs memory for the rows that it touches, and
+//! its caches see the footprint of all: indexes have the depth and the fill that loading gives them.
 
 use core::fmt::{self, Debug};
 use core::ops::Range;
@@ -165,6 +165,10 @@ fn entries<K: IndexedKey>(
     }
 }
 
+fn is_simulated() -> bool {
+    sync::IS_STEPPED
+}
+
 impl<S: Shape> Tables<S> {
     /// Gives the empty tables the rows that loading would make; `make` returns the maker of a table's rows. `schema` is
     /// that of the tables.
@@ -174,6 +178,7 @@ impl<S: Shape> Tables<S> {
         rows: &Arc<dyn ImplicitRows>,
         make: impl Fn(TableId) -> RowMaker,
     ) {
+        assert!(is_simulated(), "only simulated databases have implicit rows");
         for (store, decl) in self.stores_mut().zip(&schema.tables) {
             if decl.is_implicit {
                 store.imply(rows, make(store.id()));

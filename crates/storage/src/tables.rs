@@ -181,9 +181,9 @@ impl<S: Shape> Tables<S> {
     }
 
     /// Writes the first value of a record that nobody knows yet; `pooled` claims a version outside of the record.
-    pub(crate) fn fill_first<'db>(
+    pub(crate) fn fill_first(
         &self,
-        record: RecordRef<'db, S>,
+        record: RecordRef<'_, S>,
         value: &[u64],
         pooled: impl FnOnce() -> NonNull<VersionHead<S>>,
     ) {

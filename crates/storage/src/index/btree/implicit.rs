@@ -120,7 +120,6 @@ impl<K: OrderedKey> Implicit<K> {
 impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K, L, LEAF, INNER> {
     /// Gives the empty tree the entries that loading would make. None of them is made before it is looked at.
     pub(crate) fn imply(&mut self, entries: ImpliedEntries<K>) {
-        assert!(sync::IS_STEPPED, "only simulated databases have implicit rows");
         let ImpliedEntries { lens, keys, row, loaded_at } = entries;
         let (starts, fanout) = match loaded_at {
             None => (None, INNER - 2),
@@ -183,8 +182,8 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             *sum += size;
             Some(*sum - size)
         };
-        let inners = tree.inners.in_use();
-        let fanout = if inners == 0 { INNER - 2 } else { (tree.leaves() / inners).clamp(4, INNER) };
+        let fanout = tree.leaves().checked_div(tree.inners.in_use());
+        let fanout = fanout.map_or(INNER - 2, |mean| mean.clamp(4, INNER));
         (sizes.iter().scan(0, start).collect(), fanout)
     }
 

@@ -232,8 +232,6 @@ impl VisitWorkload for Shapes<'_> {
 fn an_implicit_index_has_the_depth_and_the_leaves_of_the_loaded_one() {
     let (implicit, loaded) = (shapes(true), shapes(false));
     for ((name, (depth, leaves)), (_, (loaded_depth, loaded_leaves))) in implicit.iter().zip(&loaded) {
-            "{name}: depth {depth}, {leaves} leaves; loaded: depth {loaded_depth}, {loaded_leaves} leaves"
-        );
         assert_eq!(depth, loaded_depth, "{name}");
         if name.ends_with("Primary") {
             assert_eq!(leaves, loaded_leaves, "{name}: its keys are loaded in order");

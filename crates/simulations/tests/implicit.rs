@@ -17,6 +17,7 @@ use simulations::{FirstRows, SimulatedInstance, SimulationSpec};
 use sync_sim::Arc;
 use workloads_sim::catalogue::{VisitWorkload, WORKLOADS};
 use workloads_sim::erased::{AnyWorkload, Erased};
+use workloads_sim::tpcc::Tpcc;
 
 /// A small database, and audits that see what does not belong together.
 const SMALL: &[(&str, &str)] = &[
@@ -58,7 +59,7 @@ impl Run {
         let clients = Facts::under::<S>(&values).clients(self.workers);
         let job = Job::new(self.workers, clients, Limit::Requests(self.requests), 1);
         let visit = Under { run: self, values: &values, job, scheme: PhantomData::<S> };
-        workloads_sim::catalogue::with("tpcc", &values, visit)
+        visit.visit::<Tpcc>()
     }
 }
 
@@ -195,7 +196,7 @@ fn shapes(is_implicit: bool) -> Vec<(String, (usize, usize))> {
     )
     .expect("legal");
     let visit = Shapes { is_implicit, values };
-    workloads_sim::catalogue::with("tpcc", values, visit)
+    visit.visit::<Tpcc>()
 }
 
 struct Shapes<'v> {

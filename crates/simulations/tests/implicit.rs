@@ -142,8 +142,11 @@ fn indexes<S: Scheme>(db: &Database<S>) -> Vec<(String, u64)> {
     all
 }
 
+/// A run under a scheme.
+type UnderScheme = fn(Run) -> Left;
+
 /// Schemes of each kind of storage and of protection from phantoms.
-const SCHEMES: [(&str, fn(Run) -> Left); 8] = [
+const SCHEMES: [(&str, UnderScheme); 8] = [
     ("no_wait", Run::under::<schemes_sim::locking::no_wait::NoWait>),
     ("wait_die", Run::under::<schemes_sim::locking::wait_die::WaitDie>),
     ("silo", Run::under::<schemes_sim::optimistic::silo::Silo>),

@@ -203,6 +203,22 @@ fn bases(plan: &Plan, results: &Results, machine: &Machine) -> Vec<String> {
     lines
 }
 
+/// Returns a note about runs that were not checked because most of their rows were never made.
+fn unseen(plan: &Plan, results: &Results) -> Option<String> {
+    let is_unseen = |record: &&Record| {
+        let is_implicit = record.simulated.as_ref().is_some_and(|costs| costs.implicit_rows > 0);
+        is_implicit && record.measured.verdict == CheckVerdict::Skipped
+    };
+    let count = results.records.iter().filter(is_unseen).count();
+    (plan.check && count > 0).then(|| {
+        format!(
+            "check: skipped by {}: rows were made when they were touched, and those that nobody touched cannot be \
+             looked at (`run.rows`)",
+            all(count)
+        )
+    })
+}
+
 /// Returns the notes for readers of the table of results, one a line.
 pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     let mut lines = Lines::default();
@@ -223,17 +239,8 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     }
     let passed =
         results.records.iter().filter(|record| record.measured.verdict == CheckVerdict::Passed).count();
-    let is_unseen = |record: &&Record| {
-        let is_implicit = record.simulated.as_ref().is_some_and(|costs| costs.implicit_rows > 0);
-        is_implicit && record.measured.verdict == CheckVerdict::Skipped
-    };
-    let unseen = results.records.iter().filter(is_unseen).count();
-    if plan.check && unseen > 0 {
-        lines.add(format!(
-            "check: skipped by {}: rows were made when they were touched, and those that nobody touched cannot be \
-             looked at (`run.rows`)",
-            all(unseen)
-        ));
+    if let Some(note) = unseen(plan, results) {
+        lines.add(note);
     } else if !plan.check {
         lines.add("check: skipped, so that these figures are not known to be of correct runs");
     } else if passed == made && made > 0 {

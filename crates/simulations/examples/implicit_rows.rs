@@ -1,6 +1,7 @@
 //! One simulated run of TPC-C, with rows that are loaded or made at the first look, and the memory that the process
 //! needs: `implicit_rows SCHEME CORES WAREHOUSES TXNS loaded|implicit [MIX [ERROR [NAME=VALUE ..]]]`. For comparing the
 //! two.
+#![allow(clippy::print_stdout, reason = "the example is a program, and its results are what it prints")]
 
 use engine::driver::{Estimate, Job, Limit};
 use engine::setting::Values;

@@ -17,6 +17,7 @@ use simulations::{FirstRows, SimulatedInstance, SimulationSpec};
 use sync_sim::Arc;
 use workloads_sim::catalogue::{VisitWorkload, WORKLOADS};
 use workloads_sim::erased::{AnyWorkload, Erased};
+use workloads_sim::tpcc::Tpcc;
 
 /// A small database, and audits that see what does not belong together.
 const SMALL: &[(&str, &str)] = &[
@@ -58,7 +59,7 @@ impl Run {
         let clients = Facts::under::<S>(&values).clients(self.workers);
         let job = Job::new(self.workers, clients, Limit::Requests(self.requests), 1);
         let visit = Under { run: self, values: &values, job, scheme: PhantomData::<S> };
-        workloads_sim::catalogue::with("tpcc", &values, visit)
+        visit.visit::<Tpcc>()
     }
 }
 
@@ -141,8 +142,11 @@ fn indexes<S: Scheme>(db: &Database<S>) -> Vec<(String, u64)> {
     all
 }
 
+/// A run under a scheme.
+type UnderScheme = fn(Run) -> Left;
+
 /// Schemes of each kind of storage and of protection from phantoms.
-const SCHEMES: [(&str, fn(Run) -> Left); 8] = [
+const SCHEMES: [(&str, UnderScheme); 8] = [
     ("no_wait", Run::under::<schemes_sim::locking::no_wait::NoWait>),
     ("wait_die", Run::under::<schemes_sim::locking::wait_die::WaitDie>),
     ("silo", Run::under::<schemes_sim::optimistic::silo::Silo>),
@@ -195,7 +199,7 @@ fn shapes(is_implicit: bool) -> Vec<(String, (usize, usize))> {
     )
     .expect("legal");
     let visit = Shapes { is_implicit, values };
-    workloads_sim::catalogue::with("tpcc", values, visit)
+    visit.visit::<Tpcc>()
 }
 
 struct Shapes<'v> {
@@ -232,8 +236,6 @@ impl VisitWorkload for Shapes<'_> {
 fn an_implicit_index_has_the_depth_and_the_leaves_of_the_loaded_one() {
     let (implicit, loaded) = (shapes(true), shapes(false));
     for ((name, (depth, leaves)), (_, (loaded_depth, loaded_leaves))) in implicit.iter().zip(&loaded) {
-            "{name}: depth {depth}, {leaves} leaves; loaded: depth {loaded_depth}, {loaded_leaves} leaves"
-        );
         assert_eq!(depth, loaded_depth, "{name}");
         if name.ends_with("Primary") {
             assert_eq!(leaves, loaded_leaves, "{name}: its keys are loaded in order");

@@ -227,8 +227,17 @@ pub(crate) const SCATTERED: usize = 64;
 /// hardware, and a simulation of it, fetches neighbours ahead.
 pub(crate) fn scattered(number: usize, count: usize) -> usize {
     let first = number - number % SCATTERED;
-    // Odd, so that each place is taken once; its multiples are neighbours only after many steps.
-    if first + SCATTERED <= count { first + number % SCATTERED * 37 % SCATTERED } else { number }
+    let window = SCATTERED.min(count - first);
+    // Each place is taken once if the step and the window have no common divisor; neighbours come many steps apart.
+    let is_fit = |step: &usize| {
+        let (mut a, mut b) = (*step, window);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a == 1
+    };
+    let step = (window * 37 / SCATTERED..window).find(is_fit).unwrap_or(1);
+    first + (number - first) * step % window
 }
 
 /// Asks the system for the pages of memory that belongs to the caller, ahead of their use. The contents of the memory

@@ -36,8 +36,8 @@ use crate::waiting::Waiting;
 
 /// Blocks that a slot takes from an arena at first, or gives back, at a time.
 const BATCH: usize = 16;
-/// Blocks that a slot takes at a time from the arena of a table into which it inserts much. Each taking is two transfers
-/// of cache lines that all inserting slots want.
+/// Blocks that a slot takes at a time from the arena of a table into which it inserts much. Each taking moves cache lines
+/// that all inserting slots want.
 const BATCH_MAX: usize = 256;
 /// Attempts between two tries to advance the epoch.
 const ADVANCE_EVERY: u32 = 8;

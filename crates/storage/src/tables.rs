@@ -36,7 +36,7 @@ use crate::waiting::Waiting;
 
 /// Blocks that a slot takes from an arena at first, or gives back, at a time.
 const BATCH: usize = 16;
-/// Blocks that a slot takes at a time from the arena of a table into which it inserts much. Each taking moves cache lines
+/// Blocks that a slot takes at a time from the arena of a table into which it inserts much. Each time, cache lines move
 /// that all inserting slots want.
 const BATCH_MAX: usize = 256;
 /// Attempts between two tries to advance the epoch.

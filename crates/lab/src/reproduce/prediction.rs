@@ -35,7 +35,7 @@ pub fn prediction(name: &str) -> Prediction {
     struct File {
         prediction: Vec<Prediction>,
     }
-    let text = include_str!("../../../../experiments/predictions.toml");
+    let text = include_str!("../../../../experiments/predictions/many_cores.toml");
     let file: File = toml::from_str(text).expect("the file of predictions is legal");
     let named = file.prediction.into_iter().find(|one| one.name == name);
     named.unwrap_or_else(|| panic!("no prediction `{name}`"))

@@ -142,7 +142,7 @@ impl Caches {
         self.spent.contention += start - at;
         let is_shared = line.sockets != 0 && line.owner != seat.core;
         let mut ready = if has_copy { start } else { self.bring(seat, start, id) };
-        if wish == Wish::Write {
+        if wish == Wish::Write && line.owner != seat.core {
             ready = ready.max(start + self.invalidate(seat, line.sockets));
         }
         if is_shared {

@@ -107,7 +107,9 @@ pub fn finding(finding: &Finding<'_>) -> String {
     }
     lines.add("");
     lines.add(parts(finding).trim_end());
-    errors(&finding.parts).into_iter().for_each(|line| lines.add(line));
+    for line in errors(&finding.parts) {
+        lines.add(line);
+    }
     lines.add(format!("\n{}", clauses(finding).trim_end()));
     lines.add(format!("\nverdict: {}", finding.verdict_in_words()));
     for (policy, verdict) in finding.by_retry() {

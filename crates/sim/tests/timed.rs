@@ -178,7 +178,9 @@ fn a_core_that_reads_its_own_lines_again_keeps_them_for_itself() {
     let (_, _, spent) = timed(&machine, Placement::CoresFirst, 1, |_| {
         let write = || shared.iter().for_each(|line| line.store(1, Ordering::Relaxed));
         write();
-        shared.iter().for_each(|line| _ = line.load(Ordering::Relaxed));
+        for line in &shared {
+            line.load(Ordering::Relaxed);
+        }
         write();
     });
     assert_eq!((spent.coherence, spent.numa), (0, 0), "no other core has them");

@@ -61,7 +61,7 @@ pub struct SimulationPlan {
     pub digest: String,
     /// The least number of commits of a worker, in the mean, that count.
     pub txns: u64,
-    /// How databases get their first rows.
+    /// The way in which databases get their first rows.
     pub rows: FirstRows,
 }
 

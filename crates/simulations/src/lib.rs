@@ -40,13 +40,13 @@ pub struct SimulationSpec<'s> {
     /// Picoseconds for which a hardware thread may run on beyond the next one: 0 for exact order; up to the least
     /// latency between two cores for a faster simulation.
     pub lookahead_ps: u64,
-    /// How the database gets its first rows.
+    /// The way in which the database gets its first rows.
     pub rows: FirstRows,
     /// Whether the consistency of the database is checked after the run.
     pub check: bool,
 }
 
-/// How a simulated database gets its first rows.
+/// The way in which a simulated database gets its first rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstRows {
     /// All are loaded before the run.

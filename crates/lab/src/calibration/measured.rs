@@ -63,7 +63,7 @@ impl Origins {
 /// process runs.
 ///
 /// # Errors
-/// What was measured contradicts itself, as it does if other programs disturbed some loops.
+/// Measurements that contradict each other, as they do if other programs disturbed some loops.
 pub fn measured_machine(name: &str) -> Result<Machine, Refusal> {
     let facts = crate::Machine::of_this_process();
     let scale = host::scale(&facts);

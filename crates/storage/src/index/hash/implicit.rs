@@ -26,7 +26,7 @@ const CROWD_MAX: usize = 16;
 
 /// The rows that an index finds without loading.
 pub(crate) struct ImpliedRows<K> {
-    /// How many they are.
+    /// Their number.
     pub(crate) rows: u64,
     /// Whether a key is that of one of them.
     pub(crate) has: Box<dyn Fn(K) -> bool + Send + Sync>,

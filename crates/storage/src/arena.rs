@@ -119,7 +119,7 @@ impl BlockArena {
     }
 
     /// Moves `count` blocks to the end of `to`. Blocks that were given back come first; `build` makes the blocks that
-    /// were never used.
+    /// were never used, without the latch: it is the first to touch their memory, which takes long.
     pub(crate) fn take(
         &self,
         to: &mut Vec<Block>,
@@ -127,6 +127,13 @@ impl BlockArena {
         reserve: &Reserve,
         mut build: impl FnMut(Block),
     ) {
+        let reused = self.carve(to, count, reserve);
+        let fresh = to.len() - (count - reused);
+        to[fresh..].iter().for_each(|&block| build(block));
+    }
+
+    /// Moves `count` blocks to the end of `to`, first those that were given back, whose number is returned.
+    fn carve(&self, to: &mut Vec<Block>, count: usize, reserve: &Reserve) -> usize {
         let state = &mut *self.state.lock();
         let reused = count.min(state.free.len());
         to.extend(state.free.drain(state.free.len() - reused..));
@@ -139,10 +146,8 @@ impl BlockArena {
                 state.carved = 0;
             }
             let chunk = state.chunks.last().expect("a chunk with room was just ensured");
-            let block = offset(chunk.start, self.place(chunk, state.carved) * self.stride);
-            build(block);
+            to.push(offset(chunk.start, self.place(chunk, state.carved) * self.stride));
             state.carved += 1;
-            to.push(block);
         }
         let is_half_used =
             |chunk: &Chunk| chunk.layout.size() == HUGE && 2 * state.carved > chunk.blocks(self.stride);
@@ -151,6 +156,7 @@ impl BlockArena {
             // Relaxed: a hint. The thread that takes it up finds the rest under the latch.
             self.is_low.store(true, Ordering::Relaxed);
         }
+        reused
     }
 
     /// Makes the next chunk when the last is half used up. Called without a latch: the system takes long to provide its

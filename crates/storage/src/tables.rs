@@ -34,8 +34,11 @@ use crate::unsettled::{Shared, Unsettled};
 use crate::version::{self, Pending, VersionHead, VersionRef};
 use crate::waiting::Waiting;
 
-/// Blocks that a slot takes from an arena, or gives back, at a time.
+/// Blocks that a slot takes from an arena at first, or gives back, at a time.
 const BATCH: usize = 16;
+/// Blocks that a slot takes at a time from the arena of a table into which it inserts much. Each time, cache lines move
+/// that all inserting slots want.
+const BATCH_MAX: usize = 256;
 /// Attempts between two tries to advance the epoch.
 const ADVANCE_EVERY: u32 = 8;
 /// Attempts between two looks at whether the indexes need memory soon.
@@ -163,6 +166,7 @@ impl<S: Shape> Tables<S> {
         let stock = self.stores.iter().map(|table| Stock {
             rows: Vec::new(),
             fresh: Vec::new(),
+            batch: BATCH,
             versions: (0..table.groups()).map(|_| Vec::new()).collect(),
         });
         Slot {
@@ -228,6 +232,8 @@ struct Stock {
     rows: Vec<Block>,
     /// Of a table of owned rows, blocks that never were a row: any owner may get them.
     fresh: Vec<Block>,
+    /// The number of rows that the slot takes next from the arena.
+    batch: usize,
     /// By column group.
     versions: Vec<Vec<Block>>,
 }
@@ -350,10 +356,10 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn stock_row(&mut self, table: TableId, block: Block) {
-        let rows = &mut self.stock[usize::from(table.0)].rows;
+        let Stock { rows, batch, .. } = &mut self.stock[usize::from(table.0)];
         rows.push(block);
         // Blocks of owned rows stay here: they serve rows of the same owner only.
-        if rows.len() > 2 * BATCH && !matches!(S::Data::KIND, DataKind::Owned) {
+        if rows.len() > BATCH + *batch && !matches!(S::Data::KIND, DataKind::Owned) {
             self.tables.get(table).rows.give(rows, BATCH);
         }
     }
@@ -425,7 +431,7 @@ impl<'db, S: Shape> Slot<'db, S> {
     pub fn new_row(&mut self, table: &'db TableStore<S>, home: Home) -> NewRow<'db, S> {
         assert!(core::ptr::eq(self.tables.get(table.id()), table), "a slot serves its database's tables");
         let owner = self.tables.owner(home);
-        let Stock { rows, fresh, .. } = &mut self.stock[usize::from(table.id().0)];
+        let Stock { rows, fresh, batch, .. } = &mut self.stock[usize::from(table.id().0)];
         let (at, stock) = if let DataKind::Owned = S::Data::KIND {
             // A row's memory stays with its owner, so that a claim held on a partition keeps every
             // writer away from whatever was borrowed under it.
@@ -435,7 +441,8 @@ impl<'db, S: Shape> Slot<'db, S> {
             (None, rows)
         };
         let at = at.or_else(|| stock.pop()).unwrap_or_else(|| {
-            table.rows.take(stock, BATCH, &self.tables.reserve, |at| table.build_row(at));
+            table.rows.take(stock, *batch, &self.tables.reserve, |at| table.build_row(at));
+            *batch = (*batch * 2).min(BATCH_MAX);
             stock.pop().expect("the arena gave blocks")
         });
         let row = RowRef { at, table };

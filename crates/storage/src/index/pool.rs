@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use sync::{Latched, Padded, VersionLatch, VersionLatchGuard};
 
 use crate::arena::{self, Chunk, HUGE};
@@ -111,19 +111,33 @@ impl<T> Slab<T> {
 
     /// Makes an element; `make` is given its number.
     pub(super) fn push(&self, make: impl FnOnce(usize) -> T) -> &T {
+        let mut make = Some(make);
+        let mut made = None;
+        self.push_all(
+            1,
+            |number| (make.take().expect("one element"))(number),
+            |element| made = Some(element),
+        );
+        // SAFETY: just written, and only shared from here on.
+        unsafe { made.expect("one element").as_ref() }
+    }
+
+    /// Makes `count` elements; `make` is given the number of each, and `tell` what was made.
+    fn push_all(&self, count: usize, mut make: impl FnMut(usize) -> T, mut tell: impl FnMut(NonNull<T>)) {
         let chunks = &mut self.growth.chunks.lock().0;
         // Relaxed: changed under this latch only.
-        let number = self.growth.len.load(Ordering::Relaxed);
-        let (chunk, place) = self.place(number);
-        let start = self.chunk(chunks, chunk);
-        // SAFETY: the chunk has room for the element.
-        let at = unsafe { start.add(place) };
-        // SAFETY: in bounds, aligned to a page as the chunk is to 64 bytes at least, and used by nobody.
-        unsafe { at.write(make(number)) };
+        let first = self.growth.len.load(Ordering::Relaxed);
+        for number in first..first + count {
+            let (chunk, place) = self.place(number);
+            let start = self.chunk(chunks, chunk);
+            // SAFETY: the chunk has room for the element.
+            let at = unsafe { start.add(place) };
+            // SAFETY: in bounds, aligned to a page as the chunk is to 64 bytes at least, and used by nobody.
+            unsafe { at.write(make(number)) };
+            tell(at);
+        }
         // Release: pairs with the Acquire in `len`.
-        self.growth.len.store(number + 1, Ordering::Release);
-        // SAFETY: just written, and only shared from here on.
-        unsafe { at.as_ref() }
+        self.growth.len.store(first + count, Ordering::Release);
     }
 
     /// The elements of a chunk. The chunk, and the chunks before it, are made if they do not exist.
@@ -197,10 +211,21 @@ pub(super) trait Node {
 /// The number of the first node that was made apart.
 const APART: usize = 1 << 31;
 
+/// The number of stocks of fresh nodes, a power of two: threads that take nodes for different places of an index rarely
+/// want the same one. One in models, which try all orders.
+const STOCKS: usize = if cfg!(loom) { 1 } else { 32 };
+/// Nodes that are made at a time.
+const AHEAD: usize = if cfg!(loom) { 1 } else { 8 };
+
 /// Nodes that are handed out held and taken back gone.
 pub(super) struct Pool<T> {
     slab: Slab<T>,
+    /// Nodes that were taken back.
     free: Padded<Latched<Free<T>>>,
+    /// Whether there may be nodes that were taken back: most indexes only grow, and nobody then wants the latch.
+    has_free: Padded<AtomicBool>,
+    /// Fresh nodes.
+    stocks: Box<[Padded<Latched<Free<T>>>]>,
     /// The nodes that are made while no simulated worker runs: whoever makes them can wait for no latch.
     apart: Option<Box<Slab<T>>>,
 }
@@ -213,19 +238,39 @@ unsafe impl<T: Sync> Send for Free<T> {}
 impl<T: Node> Pool<T> {
     /// An empty pool that begins with memory for `first` nodes, a power of two.
     pub(super) fn new(first: usize) -> Self {
-        Self { slab: Slab::new(first), free: Padded(Latched::new(Free(Vec::new()))), apart: None }
+        let empty = || Padded(Latched::new(Free(Vec::new())));
+        Self {
+            slab: Slab::new(first),
+            free: empty(),
+            has_free: Padded::default(),
+            stocks: (0..STOCKS).map(|_| empty()).collect(),
+            apart: None,
+        }
     }
 
     /// A node that nobody else uses, although readers that knew it before may look at it. Its contents are as
-    /// new, or as they were when it was given back.
-    pub(super) fn take(&self) -> (&T, VersionLatchGuard<'_>) {
-        let free = self.free.lock().0.pop();
-        if let Some(node) = free {
-            // SAFETY: the node is an element of the slab, which outlives the borrow of `self`.
-            let node = unsafe { node.as_ref() };
-            return (node, node.latch().revive());
+    /// new, or as they were when it was given back. `near` is any number of the place where the node is needed: threads
+    /// with other numbers seldom wait for each other.
+    pub(super) fn take(&self, near: usize) -> (&T, VersionLatchGuard<'_>) {
+        // Relaxed: a hint; the latch orders what it says.
+        if self.has_free.load(Ordering::Relaxed) {
+            let mut free = self.free.lock();
+            let node = free.0.pop();
+            // Relaxed: as above.
+            self.has_free.store(!free.0.is_empty(), Ordering::Relaxed);
+            if let Some(node) = node {
+                // SAFETY: the node is an element of the slab, which outlives the borrow of `self`.
+                let node = unsafe { node.as_ref() };
+                return (node, node.latch().revive());
+            }
         }
-        let node = self.slab.push(T::new);
+        let fresh = &mut self.stocks[near % STOCKS].lock().0;
+        if fresh.is_empty() {
+            self.slab.push_all(AHEAD, T::new, |node| fresh.push(node));
+        }
+        let node = fresh.pop().expect("nodes were just made");
+        // SAFETY: as above.
+        let node = unsafe { node.as_ref() };
         (node, node.latch().lock().expect("a fresh node is not gone"))
     }
 
@@ -245,7 +290,10 @@ impl<T: Node> Pool<T> {
     /// Takes back a node to which no pointer leads any more.
     pub(super) fn give(&self, node: &T, guard: VersionLatchGuard<'_>) {
         guard.retire();
-        self.free.lock().0.push(NonNull::from(node));
+        let mut free = self.free.lock();
+        free.0.push(NonNull::from(node));
+        // Relaxed: a hint.
+        self.has_free.store(true, Ordering::Relaxed);
     }
 
     /// A node by the number with which it was made.
@@ -267,8 +315,9 @@ impl<T: Node> Pool<T> {
 
     /// Nodes handed out and not taken back.
     pub(super) fn in_use(&self) -> usize {
-        // The free list is read first: a node that is made meanwhile counts as in use.
-        let free = self.free.lock().0.len();
+        // The free nodes are counted first: a node that is made meanwhile counts as in use.
+        let stocked: usize = self.stocks.iter().map(|stock| stock.lock().0.len()).sum();
+        let free = self.free.lock().0.len() + stocked;
         self.slab.len() + self.apart.as_ref().map_or(0, |apart| apart.len()) - free
     }
 
@@ -340,11 +389,28 @@ mod tests {
     }
 
     #[test]
+    fn nodes_for_different_places_come_from_different_stocks() {
+        let pool: Pool<Plain> = Pool::new(2);
+        let number = |node: &Plain| {
+            (0..pool.slab.len()).position(|at| pool.get(at).is_some_and(|it| core::ptr::eq(it, node)))
+        };
+        let mut taken = std::collections::BTreeSet::new();
+        for turn in 0..2 * AHEAD {
+            let (node, guard) = pool.take(turn % 2);
+            drop(guard);
+            let number = number(node).expect("it is of the pool");
+            assert_eq!(number / AHEAD, turn % 2, "turn {turn}");
+            assert!(taken.insert(number), "a node is taken once");
+        }
+        assert_eq!(pool.in_use(), 2 * AHEAD);
+    }
+
+    #[test]
     fn a_node_that_comes_back_has_a_version_that_it_never_had() {
         let pool: Pool<Plain> = Pool::new(2);
         let mut versions = Vec::new();
         for _ in 0..10 {
-            let (node, guard) = pool.take();
+            let (node, guard) = pool.take(0);
             drop(guard);
             versions.push(node.0.read().expect("in use"));
             assert_eq!(pool.in_use(), 1);
@@ -353,6 +419,6 @@ mod tests {
             assert_eq!(pool.in_use(), 0);
         }
         assert!(versions.is_sorted_by(|a, b| a < b));
-        assert_eq!(pool.bytes(), size_of::<Plain>(), "it was the same node each time");
+        assert_eq!(pool.bytes(), AHEAD * size_of::<Plain>(), "it was the same node each time");
     }
 }

@@ -211,9 +211,11 @@ pub(super) trait Node {
 /// The number of the first node that was made apart.
 const APART: usize = 1 << 31;
 
-/// The number of stocks of fresh nodes, a power of two: threads that take nodes for different places of an index rarely
-/// want the same one. One in models, which try all orders.
+/// The maximum number of stocks of fresh nodes: threads that take nodes for different places of an index rarely want the
+/// same one. One in models, which try all orders.
 const STOCKS: usize = if cfg!(loom) { 1 } else { 32 };
+/// Nodes of an index for each of its stocks: a small index has little memory ahead of its use.
+const NODES_PER_STOCK: usize = 64;
 /// Nodes that are made at a time.
 const AHEAD: usize = if cfg!(loom) { 1 } else { 8 };
 
@@ -264,7 +266,8 @@ impl<T: Node> Pool<T> {
                 return (node, node.latch().revive());
             }
         }
-        let fresh = &mut self.stocks[near % STOCKS].lock().0;
+        let stocks = (self.slab.len() / NODES_PER_STOCK).clamp(1, STOCKS);
+        let fresh = &mut self.stocks[near % stocks].lock().0;
         if fresh.is_empty() {
             self.slab.push_all(AHEAD, T::new, |node| fresh.push(node));
         }
@@ -389,20 +392,26 @@ mod tests {
     }
 
     #[test]
-    fn nodes_for_different_places_come_from_different_stocks() {
+    fn a_large_pool_has_several_stocks_and_a_small_one_has_one() {
         let pool: Pool<Plain> = Pool::new(2);
         let number = |node: &Plain| {
-            (0..pool.slab.len()).position(|at| pool.get(at).is_some_and(|it| core::ptr::eq(it, node)))
+            let is_it = |at: &usize| pool.get(*at).is_some_and(|it| core::ptr::eq(it, node));
+            (0..pool.slab.len()).find(is_it).expect("it is of the pool")
         };
         let mut taken = std::collections::BTreeSet::new();
-        for turn in 0..2 * AHEAD {
-            let (node, guard) = pool.take(turn % 2);
+        let mut take = |near: usize| {
+            let (node, guard) = pool.take(near);
             drop(guard);
-            let number = number(node).expect("it is of the pool");
-            assert_eq!(number / AHEAD, turn % 2, "turn {turn}");
-            assert!(taken.insert(number), "a node is taken once");
-        }
-        assert_eq!(pool.in_use(), 2 * AHEAD);
+            assert!(taken.insert(number(node)), "a node is taken once");
+            number(node)
+        };
+        let few = 2 * NODES_PER_STOCK - AHEAD;
+        let small: Vec<usize> = (0..few).map(|near| take(near) / AHEAD).collect();
+        assert!(small.is_sorted(), "each batch is used up before the next is made");
+        let first = few / AHEAD;
+        let large: Vec<usize> = (0..2 * AHEAD).map(|near| take(near) / AHEAD).collect();
+        assert!(large.iter().enumerate().all(|(near, batch)| *batch == first + near % 2), "{large:?}");
+        assert_eq!(pool.in_use(), few + 2 * AHEAD);
     }
 
     #[test]

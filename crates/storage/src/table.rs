@@ -549,12 +549,13 @@ impl<S: Shape> TableStore<S> {
     pub fn part_at(&self, address: usize) -> Option<String> {
         let name = self.name;
         let of_index = |index: &AnyIndex<S::Leaf>, of: &str| {
-            index.part_at(address).map(|part| format!("{part} of the {of} index of {name}"))
+            let head = core::ptr::from_ref(index).addr();
+            let is_head = (head..head + size_of_val(index)).contains(&address);
+            let part = if is_head { Some("head") } else { index.part_at(address) };
+            part.map(|part| format!("{part} of the {of} index of {name}"))
         };
         let this = core::ptr::from_ref(self).addr();
-        if (this..this + size_of::<Self>()).contains(&address) {
-            return Some(format!("the memory management and the index heads of {name}"));
-        }
+        let is_this = (this..this + size_of::<Self>()).contains(&address);
         let mut secondary = self.secondary.iter().flatten();
         of_index(&self.primary, "primary")
             .or_else(|| secondary.find_map(|secondary| of_index(&secondary.index, secondary.decl.name)))
@@ -564,6 +565,7 @@ impl<S: Shape> TableStore<S> {
                 let has = self.versions.iter().chain(apart).any(|versions| versions.has(address));
                 has.then(|| format!("{name} versions"))
             })
+            .or_else(|| is_this.then(|| format!("memory management of {name}")))
     }
 
     /// Bytes that the table uses: of rows and versions without those given back for reuse, and of its indexes.

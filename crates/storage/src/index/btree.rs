@@ -468,8 +468,12 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             Some("root")
         } else if self.leaves.has(address) {
             Some("leaf")
+        } else if self.inners.has(address) {
+            Some("inner node")
+        } else if self.leaves.has_stock(address) {
+            Some("stock of leaves")
         } else {
-            self.inners.has(address).then_some("inner node")
+            self.inners.has_stock(address).then_some("stock of inner nodes")
         }
     }
 

@@ -363,7 +363,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
                 None => break,
             }
         }
-        let (overflow, guard) = self.overflows.take(0);
+        let (overflow, guard) = self.overflows.take(key.hash() as usize);
         overflow.set(0, key, row);
         // Release: pairs with the Acquire in `next`.
         bucket.next.store(core::ptr::from_ref(overflow).cast_mut(), Ordering::Release);
@@ -514,8 +514,10 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     pub fn part_at(&self, address: usize) -> Option<&'static str> {
         if self.buckets.has(address) {
             Some("bucket")
+        } else if self.overflows.has(address) {
+            Some("overflow bucket")
         } else {
-            self.overflows.has(address).then_some("overflow bucket")
+            self.overflows.has_stock(address).then_some("stock of overflow buckets")
         }
     }
 

@@ -211,8 +211,8 @@ pub(super) trait Node {
 /// The number of the first node that was made apart.
 const APART: usize = 1 << 31;
 
-/// The maximum number of stocks of fresh nodes: threads that take nodes for different places of an index rarely want the
-/// same one. One in models, which try all orders.
+/// The maximum number of stocks of fresh nodes: threads that take nodes for different places of an index rarely want
+/// the same one. One in models, which try all orders.
 const STOCKS: usize = if cfg!(loom) { 1 } else { 32 };
 /// Nodes of an index for each of its stocks: a small index has little memory ahead of its use.
 const NODES_PER_STOCK: usize = 64;
@@ -327,6 +327,11 @@ impl<T: Node> Pool<T> {
     /// Whether an address is in the memory of the nodes.
     pub(super) fn has(&self, address: usize) -> bool {
         self.slab.has(address)
+    }
+
+    /// Whether an address is in one of the stocks of fresh nodes.
+    pub(super) fn has_stock(&self, address: usize) -> bool {
+        self.stocks.as_ptr_range().contains(&core::ptr::with_exposed_provenance(address))
     }
 
     /// Bytes of all nodes, in use or free.

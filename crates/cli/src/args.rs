@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use lab::{
-    Arrival, ClientMode, MemoryPolicy, Placement, Question, Request, Retry, ScalingQuestion, WarmUpLength,
-    conditions, sensitivity,
+    Arrival, ClientCount, ClientMode, MemoryPolicy, Placement, Question, Request, Retry, ScalingQuestion,
+    WarmUpLength, conditions, sensitivity,
 };
 
 /// A laboratory of concurrency control: which scheme wins, by how much, and under which conditions.
@@ -130,9 +130,15 @@ struct Seats {
     #[arg(long, value_name = "N")]
     smt: Option<u64>,
     /// The least number of commits of a worker that a simulated run counts; it counts more until the 95% interval of
-    /// the throughput is within 3%, up to ten times as many [default: 500]
+    /// the throughput is within 3%, up to `--patience` times as many [default: 500]
     #[arg(long, value_name = "N")]
     txns: Option<u64>,
+    /// The number of commits of a worker before a simulated run begins to count [default: 200]
+    #[arg(long, value_name = "N")]
+    warmup_txns: Option<u64>,
+    /// The greatest number of times `--txns` that a simulated run counts [default: 10]
+    #[arg(long, value_name = "N")]
+    patience: Option<u64>,
     /// Time for which a simulated thread may run ahead of the others, which is faster and less exact [default: 0]
     #[arg(long, value_name = "NS")]
     lookahead_ns: Option<u64>,
@@ -145,8 +151,8 @@ impl Seats {
             OrderOfSeats::ThreadsFirst => Placement::ThreadsFirst,
             OrderOfSeats::Scatter => Placement::Scatter,
         });
-        let Self { memory, smt, txns, lookahead_ns, .. } = *self;
-        Request { placement, memory, smt, txns, lookahead_ns, ..request }
+        let Self { memory, smt, txns, warmup_txns, patience, lookahead_ns, .. } = *self;
+        Request { placement, memory, smt, txns, warmup_txns, patience, lookahead_ns, ..request }
     }
 }
 
@@ -569,9 +575,9 @@ struct Choice {
     /// Threads that execute [default: the cores]
     #[arg(long, value_name = "N")]
     workers: Option<u64>,
-    /// Logical sessions in flight [default: one a worker]
+    /// Logical sessions in flight, or `10x` for ten of each worker [default: one a worker]
     #[arg(long, value_name = "N")]
-    clients: Option<u64>,
+    clients: Option<ClientCount>,
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -850,7 +856,7 @@ mod tests {
         let request = request(&line.split_whitespace().collect::<Vec<_>>().join(" "));
         assert_eq!(
             (request.schemes.as_deref(), request.workers, request.clients),
-            (Some("a,b"), Some(3), Some(9))
+            (Some("a,b"), Some(3), Some(ClientCount::All(9)))
         );
         assert_eq!((request.repeat, request.seed, request.set.len()), (2, 7, 2));
         assert!(request.pin && !request.check && request.retry == Retry::Backoff);

@@ -6,7 +6,7 @@ use runs::WorkloadInfo;
 use serde_json::{Value, json};
 
 use crate::text::{Lines, Table};
-use crate::{Arrival, Catalogue, ClientMode, Plan, Refusal, Request, Retry};
+use crate::{Arrival, Catalogue, ClientCount, ClientMode, Plan, Refusal, Request, Retry};
 
 /// The number of clients in the options that need many clients.
 const MANY: u64 = 64;
@@ -16,16 +16,16 @@ type Choice = (&'static str, fn(Request) -> Request);
 
 const OPTIONS: &[Choice] = &[
     ("workers=2", |request| Request { workers: Some(2), ..request }),
-    ("clients=64", |request| Request { clients: Some(MANY), ..request }),
+    ("clients=64", |request| Request { clients: Some(ClientCount::All(MANY)), ..request }),
     ("mode=interactive", |request| Request { mode: ClientMode::Interactive, rtt_us: Some(50), ..request }),
     ("retry=drop", |request| Request { retry: Retry::Drop, ..request }),
     ("arrivals=poisson", |request| Request { arrivals: Arrival::Poisson, rate: Some(1_000.0), ..request }),
-    ("batch=8", |request| Request { clients: Some(MANY), batch: 8, ..request }),
+    ("batch=8", |request| Request { clients: Some(ClientCount::All(MANY)), batch: 8, ..request }),
     ("run.index=ordered", |request| Request { set: vec!["run.index=ordered".to_owned()], ..request }),
     ("run.versions=apart", |request| Request { set: vec!["run.versions=apart".to_owned()], ..request }),
     ("run.splitting=off", |request| Request { set: vec!["run.splitting=off".to_owned()], ..request }),
     ("run.reorder=keep", |request| Request {
-        clients: Some(MANY),
+        clients: Some(ClientCount::All(MANY)),
         set: vec!["run.reorder=keep".to_owned()],
         ..request
     }),

@@ -19,6 +19,7 @@ use crate::logs::Logs;
 use crate::machine::Cache;
 use crate::measure::{Totals, abort_rate};
 use crate::registry::SettingOf;
+use crate::simulation::{PATIENCE, WARMUP_TXNS};
 use crate::steady::Steadiness;
 use crate::traffic::{Arrival, rate_txn_s};
 use crate::{Catalogue, Machine, Plan, Record, Results, Starvation, StarvedType};
@@ -259,6 +260,8 @@ pub(crate) fn choices(plan: &Plan, subject: usize) -> Choices {
         memory: simulation.map(|simulation| simulation.memory.name()),
         smt: simulation.and_then(|simulation| simulation.smt.map(u64::from)),
         txns: simulation.map(|simulation| simulation.txns),
+        warmup_txns: simulation.map(|it| it.warmup_txns).filter(|txns| *txns != WARMUP_TXNS),
+        patience: simulation.map(|it| it.patience).filter(|times| *times != PATIENCE),
         lookahead_ns: simulation.map(|simulation| simulation.lookahead_ps / 1_000),
         settings: subject
             .values

@@ -41,7 +41,7 @@ pub use inquiry::{Inquiry, Question};
 pub use machine::{Cache, Machine};
 pub use measure::{Record, Results};
 pub use partial::Partial;
-pub use plan::{Plan, PlannedScheme, Request, WarmUpLength};
+pub use plan::{ClientCount, Plan, PlannedScheme, Request, WarmUpLength};
 pub use recovery::Recovery;
 pub use registry::{Catalogue, Listed, SettingOf};
 pub use runs::{CheckVerdict, Monitor, Recovered, RecoveryProgress, RunPhase};

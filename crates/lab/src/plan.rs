@@ -43,6 +43,11 @@ pub struct Request {
     pub smt: Option<u64>,
     /// The least number of commits of a worker, in the mean, that a simulated run counts. If `None`, 500.
     pub txns: Option<u64>,
+    /// The number of commits of a worker, in the mean, before a simulated run begins to count. If `None`, 200.
+    pub warmup_txns: Option<u64>,
+    /// The greatest multiple of the time of the least number of commits for which a simulated run waits until the 95%
+    /// interval of its throughput is narrow. If `None`, 10.
+    pub patience: Option<u64>,
     /// Nanoseconds of the simulated machine for which a hardware thread may run ahead of the others, for a faster and
     /// less exact simulation. If `None`, 0.
     pub lookahead_ns: Option<u64>,
@@ -50,7 +55,7 @@ pub struct Request {
     /// log, one core is left to it.
     pub workers: Option<u64>,
     /// The number of logical sessions in flight. If `None`, one for each worker, or the workload's terminals.
-    pub clients: Option<u64>,
+    pub clients: Option<ClientCount>,
     /// Measured seconds. Simulated runs do not go by time, but by commits.
     pub seconds: f64,
     /// Seconds of warm-up before the measured time. It is a maximum if the warm-up ends when the run is steady.
@@ -97,6 +102,8 @@ impl Request {
             memory: None,
             smt: None,
             txns: None,
+            warmup_txns: None,
+            patience: None,
             lookahead_ns: None,
             workers: None,
             clients: None,
@@ -116,6 +123,50 @@ impl Request {
             pin: false,
             log: Vec::new(),
             check: true,
+        }
+    }
+}
+
+/// A number of logical sessions, as it is written: `64`, or `10x` for ten of each worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientCount {
+    /// So many in all.
+    All(u64),
+    /// So many of each worker.
+    PerWorker(u64),
+}
+
+impl ClientCount {
+    /// Returns the number in all.
+    pub fn of(self, workers: u64) -> u64 {
+        match self {
+            Self::All(count) => count,
+            Self::PerWorker(count) => count.saturating_mul(workers),
+        }
+    }
+}
+
+impl core::str::FromStr for ClientCount {
+    type Err = Refusal;
+
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        let count = match text.strip_suffix('x') {
+            Some(count) => count.parse().map(Self::PerWorker),
+            None => text.parse().map(Self::All),
+        };
+        count.map_err(|_| {
+            Refusal(format!(
+                "`{text}` is no number of clients: give one, for example 64, or `10x` for ten a worker"
+            ))
+        })
+    }
+}
+
+impl core::fmt::Display for ClientCount {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::All(count) => write!(f, "{count}"),
+            Self::PerWorker(count) => write!(f, "{count}x"),
         }
     }
 }
@@ -391,7 +442,8 @@ fn job(
         Some(simulation) => simulation.workers(request.workers)?,
         None => self::workers(request.workers.or(Some(free)))? as u64,
     };
-    let clients = within("--clients", request.clients.or(terminals).unwrap_or(workers), workers, CLIENTS_MAX)
+    let asked = request.clients.map(|count| count.of(workers));
+    let clients = within("--clients", asked.or(terminals).unwrap_or(workers), workers, CLIENTS_MAX)
         .map_err(|refusal| Refusal(format!("{refusal}; each worker serves a client or more")))?;
     let limit = match simulation {
         Some(simulation) => simulation.limit(),
@@ -638,7 +690,10 @@ mod tests {
     #[test]
     fn numbers_out_of_range_are_refused() {
         assert!(refusal(&Request { workers: Some(0), ..small() }).contains("--workers 0"));
-        assert!(refusal(&Request { workers: Some(2), clients: Some(1), ..small() }).contains("--clients 1"));
+        assert!(
+            refusal(&Request { workers: Some(2), clients: Some(ClientCount::All(1)), ..small() })
+                .contains("--clients 1")
+        );
         assert!(refusal(&Request { seconds: 0.0, ..small() }).contains("measures nothing"));
         assert!(refusal(&Request { seconds: -1.0, ..small() }).contains("--seconds -1"));
         assert!(refusal(&Request { warmup: f64::NAN, ..small() }).contains("--warmup"));
@@ -674,6 +729,17 @@ mod tests {
     }
 
     #[test]
+    fn a_number_of_clients_is_read_as_it_is_written() {
+        for text in ["1", "64", "10x"] {
+            assert_eq!(text.parse::<ClientCount>().expect("legal").to_string(), text);
+        }
+        for text in ["", "x", "-1", "1.5", "10 x", "x10"] {
+            let says = text.parse::<ClientCount>().expect_err("refused").0;
+            assert!(says.contains("`10x` for ten a worker"), "{says}");
+        }
+    }
+
+    #[test]
     fn clients_are_those_that_run() {
         let set = ["ycsb.records=1000", "aria.batch=40"].map(str::to_owned).to_vec();
         let schemes = Some("silo,aria".to_owned());
@@ -684,8 +750,9 @@ mod tests {
         };
         let clients = |plan: &Plan| plan.subjects.iter().map(|subject| subject.clients).collect::<Vec<_>>();
         assert_eq!(clients(&plan(None)), [2, 40]);
-        assert_eq!(clients(&plan(Some(60))), [60, 60]);
-        assert_eq!(plan(Some(60)).raised().count(), 0);
+        assert_eq!(clients(&plan(Some(ClientCount::All(60)))), [60, 60]);
+        assert_eq!(clients(&plan(Some(ClientCount::PerWorker(30)))), [60, 60]);
+        assert_eq!(plan(Some(ClientCount::All(60))).raised().count(), 0);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::logs::DESCRIPTION;
 use crate::registry::Catalogue;
 use crate::text::{self, Lines, Table};
-use crate::{Plan, Refusal, Request, json};
+use crate::{ClientCount, Plan, Refusal, Request, json};
 
 /// A recovery of a log or of a database.
 #[derive(Debug)]
@@ -242,7 +242,7 @@ impl Run {
         let request = Request {
             schemes: Some(scheme.unwrap_or(&choices.scheme).to_owned()),
             workers: Some(choices.workers),
-            clients: Some(choices.clients_asked),
+            clients: Some(ClientCount::All(choices.clients_asked)),
             seed: choices.seed,
             set: set.map(|(name, value)| format!("{name}={value}")).collect(),
             check,

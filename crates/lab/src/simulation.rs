@@ -18,16 +18,19 @@ use crate::plan::needed_bytes;
 use crate::text::{count, percent};
 use crate::{Plan, Record, Refusal, Request};
 
-/// The number of commits of a worker, in the mean, before the counting begins.
-const WARMUP_TXNS: u64 = 200;
+/// The number of commits of a worker, in the mean, before the counting begins, unless the request has another number.
+pub(crate) const WARMUP_TXNS: u64 = 200;
 /// The least number of commits of a worker, in the mean, that count, unless the request has another number.
 const TXNS: u64 = 500;
-/// The maximum of that number: more than anybody waits for.
+/// The maximum of these numbers: more than anybody waits for.
 const TXNS_MAX: u64 = 1_000_000_000;
 /// The greatest half width of the 95% interval of throughput, as a share of it. Wider ones are marked.
 pub(crate) const ERROR_MAX: f64 = 0.03;
-/// The greatest multiple of the least measured time for which a run waits until its interval is so narrow.
-const PATIENCE: u64 = 10;
+/// The greatest multiple of the least measured time for which a run waits until its interval is so narrow, unless the
+/// request has another number.
+pub(crate) const PATIENCE: u64 = 10;
+/// The maximum of that number.
+const PATIENCE_MAX: u64 = 1_000;
 /// Nanoseconds of the simulated machine after which a run ends in any case.
 const LONGEST_NS: u64 = 10_000_000_000;
 /// Bytes that loading may take before rows are rather made when they are touched.
@@ -61,6 +64,10 @@ pub struct SimulationPlan {
     pub digest: String,
     /// The least number of commits of a worker, in the mean, that count.
     pub txns: u64,
+    /// The number of commits of a worker, in the mean, before the counting begins.
+    pub warmup_txns: u64,
+    /// The greatest multiple of the time of the least number of commits for which a run waits for a narrow interval.
+    pub patience: u64,
     /// The way in which databases get their first rows.
     pub rows: FirstRows,
 }
@@ -103,6 +110,10 @@ impl SimulationPlan {
         within("--lookahead-ns", lookahead_ns, 0..=nearest_ns, &machine.name)?;
         plan.txns = request.txns.unwrap_or(TXNS);
         within("--txns", plan.txns, 1..=TXNS_MAX, &machine.name)?;
+        plan.warmup_txns = request.warmup_txns.unwrap_or(WARMUP_TXNS);
+        within("--warmup-txns", plan.warmup_txns, 1..=TXNS_MAX, &machine.name)?;
+        plan.patience = request.patience.unwrap_or(PATIENCE);
+        within("--patience", plan.patience, 1..=PATIENCE_MAX, &machine.name)?;
         plan.digest = machine.digest();
         plan.smt = (smt < of_core).then_some(smt as u32);
         plan.placement = request.placement.unwrap_or(plan.placement);
@@ -128,6 +139,8 @@ impl SimulationPlan {
             lookahead_ps: 0,
             digest,
             txns: TXNS,
+            warmup_txns: WARMUP_TXNS,
+            patience: PATIENCE,
             rows: FirstRows::Loaded,
         })
     }
@@ -188,10 +201,10 @@ impl SimulationPlan {
     /// Returns the limit of runs: they end when their throughput is known well enough.
     pub(crate) fn limit(&self) -> Limit {
         Limit::Estimate(Estimate {
-            warmup_commits: WARMUP_TXNS,
+            warmup_commits: self.warmup_txns,
             commits: self.txns,
             error: ERROR_MAX,
-            patience: PATIENCE,
+            patience: self.patience,
             longest_ns: LONGEST_NS,
         })
     }
@@ -388,6 +401,8 @@ fn refuse_without_machine(request: &Request, values: &Values) -> Result<(), Refu
         ("--memory", request.memory.is_some()),
         ("--smt", request.smt.is_some()),
         ("--txns", request.txns.is_some()),
+        ("--warmup-txns", request.warmup_txns.is_some()),
+        ("--patience", request.patience.is_some()),
         ("--lookahead-ns", request.lookahead_ns.is_some()),
     ];
     let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };

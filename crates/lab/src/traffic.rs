@@ -178,8 +178,8 @@ pub(crate) fn told(traffic: &Traffic) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Plan;
     use crate::registry::tests::catalogue;
+    use crate::{ClientCount, Plan};
 
     fn plan(change: impl FnOnce(&mut Request)) -> Result<Plan, Refusal> {
         let mut request = Request { set: vec!["ycsb.records=100".to_owned()], ..Request::new("ycsb") };
@@ -243,8 +243,9 @@ mod tests {
         };
         let plan = Plan::new(catalogue(), &request(&["tpcc.warehouses=3"])).expect("legal");
         assert_eq!((plan.job.clients, plan.job.traffic.is_paced), (30, true));
-        let other =
-            Plan::new(catalogue(), &Request { clients: Some(4), ..request(&[]) }).expect_err("refused").0;
+        let other = Plan::new(catalogue(), &Request { clients: Some(ClientCount::All(4)), ..request(&[]) })
+            .expect_err("refused")
+            .0;
         assert!(other.contains("leave out `--clients`"), "{other}");
         let open = Request { arrivals: Arrival::Poisson, rate: Some(1.0), ..request(&[]) };
         assert!(Plan::new(catalogue(), &open).expect_err("refused").0.contains("`--arrivals`"));

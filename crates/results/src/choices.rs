@@ -76,6 +76,13 @@ pub struct Choices {
     /// The least number of commits of a worker, in the mean, that the simulation counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub txns: Option<u64>,
+    /// The number of commits of a worker, in the mean, before the simulation begins to count, if it is not 200.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup_txns: Option<u64>,
+    /// The greatest multiple of the time of the least number of commits for which the simulation waits for a narrow
+    /// interval, if it is not 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patience: Option<u64>,
     /// Nanoseconds of the simulated machine for which a hardware thread may run ahead of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lookahead_ns: Option<u64>,
@@ -114,6 +121,8 @@ impl Default for Choices {
             memory: None,
             smt: None,
             txns: None,
+            warmup_txns: None,
+            patience: None,
             lookahead_ns: None,
             settings: Named::new(),
         }
@@ -152,6 +161,8 @@ impl Choices {
             "memory" => word(self.memory.as_ref()?)?,
             "smt" => self.smt?.into(),
             "txns" => self.txns?.into(),
+            "warmup_txns" => self.warmup_txns?.into(),
+            "patience" => self.patience?.into(),
             "lookahead_ns" => self.lookahead_ns?.into(),
             _ => return None,
         })

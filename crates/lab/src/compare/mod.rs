@@ -26,7 +26,7 @@ use crate::{Catalogue, Refusal, simulation};
 use gate::Allowed;
 
 /// The choices that distinguish cells, in addition to the settings.
-pub(crate) const CHOSEN: [&str; 24] = [
+pub(crate) const CHOSEN: [&str; 26] = [
     "workload",
     "scheme",
     "workers",
@@ -50,6 +50,8 @@ pub(crate) const CHOSEN: [&str; 24] = [
     "memory",
     "smt",
     "txns",
+    "warmup_txns",
+    "patience",
     "lookahead_ns",
 ];
 

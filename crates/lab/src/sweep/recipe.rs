@@ -122,7 +122,7 @@ impl core::fmt::Display for Scalar {
 }
 
 /// The drives of a run: choices that can be fixed or varied like settings, but are not in the catalogue.
-pub(crate) const DRIVES: [&str; 14] = [
+pub(crate) const DRIVES: [&str; 16] = [
     "workers",
     "clients",
     "retry",
@@ -136,6 +136,8 @@ pub(crate) const DRIVES: [&str; 14] = [
     "memory",
     "smt",
     "txns",
+    "warmup_txns",
+    "patience",
     "lookahead_ns",
 ];
 
@@ -311,7 +313,7 @@ impl Recipe {
         for (name, value) in fixed.chain(self.resolved(point)) {
             match name.as_str() {
                 "workers" => request.workers = Some(number(&name, &value)?),
-                "clients" => request.clients = Some(number(&name, &value)?),
+                "clients" => request.clients = Some(value.parse()?),
                 "retry" => request.retry = word(&name, &value, &Retry::ALL, Retry::name)?,
                 "mode" => request.mode = word(&name, &value, &ClientMode::ALL, ClientMode::name)?,
                 "rtt_us" => request.rtt_us = Some(rtt_us(&value)?),
@@ -330,6 +332,8 @@ impl Recipe {
                 }
                 "smt" => request.smt = Some(number(&name, &value)?),
                 "txns" => request.txns = Some(number(&name, &value)?),
+                "warmup_txns" => request.warmup_txns = Some(number(&name, &value)?),
+                "patience" => request.patience = Some(number(&name, &value)?),
                 "lookahead_ns" => request.lookahead_ns = Some(number(&name, &value)?),
                 // A setting of another scheme does not apply to this scheme.
                 _ if catalogue.owner(&name).is_some_and(|owner| owner != scheme) => {}

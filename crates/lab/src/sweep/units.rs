@@ -262,6 +262,8 @@ pub(crate) fn command(request: &Request) -> Vec<String> {
         memory,
         smt,
         txns,
+        warmup_txns,
+        patience,
         lookahead_ns,
         workers,
         clients,
@@ -295,6 +297,8 @@ pub(crate) fn command(request: &Request) -> Vec<String> {
         words.extend(memory.iter().flat_map(|policy| flag("memory", policy.name())));
         words.extend(smt.iter().flat_map(|smt| flag("smt", smt.to_string())));
         words.extend(txns.iter().flat_map(|txns| flag("txns", txns.to_string())));
+        words.extend(warmup_txns.iter().flat_map(|txns| flag("warmup-txns", txns.to_string())));
+        words.extend(patience.iter().flat_map(|times| flag("patience", times.to_string())));
         words.extend(lookahead_ns.iter().flat_map(|ns| flag("lookahead-ns", ns.to_string())));
     } else {
         words.extend(flag("seconds", seconds.to_string()));

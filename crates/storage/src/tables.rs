@@ -92,7 +92,7 @@ impl<S: Shape> Tables<S> {
         let is_in_place = matches!(S::Data::KIND, DataKind::InPlace);
         assert!(is_in_place || !keeps_versions, "older versions are kept beside data in place");
         let tables = schema.tables.iter().enumerate();
-        let store = |(id, decl)| TableStore::new(TableId(id as u16), decl, schema, keeps_versions);
+        let store = |(id, decl)| TableStore::new(TableId(id as u16), decl, schema, (slots, keeps_versions));
         Ok(Self {
             stores: tables.map(store).collect::<Result<_, _>>()?,
             epochs: Epochs::new(slots),
@@ -327,7 +327,7 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn reclaim(&mut self) {
-        let at_once = is_planted(&plants::REUSES_AT_ONCE);
+        let (slot, at_once) = (self.id(), is_planted(&plants::REUSES_AT_ONCE));
         while let Some(unlinked) = self.waiting.pop(|epoch| at_once || self.tables.epochs.is_past(epoch)) {
             match unlinked {
                 Unlinked::Row(table, block) => {
@@ -345,7 +345,7 @@ impl<'db, S: Shape> Slot<'db, S> {
                     arena.retire(block, version::version_head_bytes::<S>());
                     versions.push(block);
                     if versions.len() > 2 * BATCH {
-                        arena.give(versions, BATCH);
+                        arena.give(slot, versions, BATCH);
                     }
                 }
                 Unlinked::Inline(table, group, block) => {
@@ -356,11 +356,12 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn stock_row(&mut self, table: TableId, block: Block) {
+        let slot = self.id();
         let Stock { rows, batch, .. } = &mut self.stock[usize::from(table.0)];
         rows.push(block);
         // Blocks of owned rows stay here: they serve rows of the same owner only.
         if rows.len() > BATCH + *batch && !matches!(S::Data::KIND, DataKind::Owned) {
-            self.tables.get(table).rows.give(rows, BATCH);
+            self.tables.get(table).rows.give(slot, rows, BATCH);
         }
     }
 
@@ -430,7 +431,7 @@ impl<'db, S: Shape> Slot<'db, S> {
     /// Memory for a row that nobody knows yet: its records have default headers and no value.
     pub fn new_row(&mut self, table: &'db TableStore<S>, home: Home) -> NewRow<'db, S> {
         assert!(core::ptr::eq(self.tables.get(table.id()), table), "a slot serves its database's tables");
-        let owner = self.tables.owner(home);
+        let (slot, owner) = (self.id(), self.tables.owner(home));
         let Stock { rows, fresh, batch, .. } = &mut self.stock[usize::from(table.id().0)];
         let (at, stock) = if let DataKind::Owned = S::Data::KIND {
             // A row's memory stays with its owner, so that a claim held on a partition keeps every
@@ -441,7 +442,7 @@ impl<'db, S: Shape> Slot<'db, S> {
             (None, rows)
         };
         let at = at.or_else(|| stock.pop()).unwrap_or_else(|| {
-            table.rows.take(stock, *batch, &self.tables.reserve, |at| table.build_row(at));
+            table.rows.take(slot, stock, *batch, &self.tables.reserve, |at| table.build_row(at));
             *batch = (*batch * 2).min(BATCH_MAX);
             stock.pop().expect("the arena gave blocks")
         });
@@ -552,13 +553,14 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn pooled_version(&mut self, record: RecordRef<'db, S>) -> VersionRef<'db, S> {
+        let slot = self.id();
         let table = self.tables.get(record.table());
         let stock = &mut self.stock[usize::from(record.table().0)].versions[record.group()];
         if stock.is_empty() {
             let words = record.width();
             // SAFETY: the group's arena gives blocks with room for a head and the record's width.
             let build = |at| unsafe { version::build_version::<S>(at, words) };
-            table.versions[record.group()].take(stock, BATCH, &self.tables.reserve, build);
+            table.versions[record.group()].take(slot, stock, BATCH, &self.tables.reserve, build);
         }
         let block = stock.pop().expect("the arena gave blocks");
         table.versions[record.group()].reuse(block);
@@ -768,6 +770,7 @@ impl<'db, S: Shape<Data = InPlace>> Slot<'db, S> {
 impl<S: Shape> Drop for Slot<'_, S> {
     /// The stock goes back to the arenas, and things that still wait go to the next slot.
     fn drop(&mut self) {
+        let slot = self.id();
         self.participant.unpin();
         self.waiting.stamp(|| self.tables.epochs.stamp());
         self.tables.left_behind.lock().append(&mut self.waiting);
@@ -775,10 +778,10 @@ impl<S: Shape> Drop for Slot<'_, S> {
         for (table, stock) in self.tables.stores.iter().zip(&mut self.stock) {
             // A row's memory stays with its owner, and serves no other.
             let rows = if let DataKind::Owned = S::Data::KIND { &mut stock.fresh } else { &mut stock.rows };
-            table.rows.give(rows, rows.len());
+            table.rows.give(slot, rows, rows.len());
             for (arena, versions) in table.versions.iter().zip(&mut stock.versions) {
                 let count = versions.len();
-                arena.give(versions, count);
+                arena.give(slot, versions, count);
             }
         }
     }
@@ -1100,7 +1103,7 @@ mod tests {
         );
         let mut blocks = Vec::new();
         let count = memory.version_bytes / stride - in_use;
-        store.versions[0].take(&mut blocks, count, &tables.reserve, |_| panic!("none is missing"));
+        store.versions[0].take(0, &mut blocks, count, &tables.reserve, |_| panic!("none is missing"));
         blocks.sort_unstable();
         blocks.dedup();
         assert_eq!(blocks.len(), count, "and none is there twice");

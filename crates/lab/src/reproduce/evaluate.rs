@@ -303,6 +303,7 @@ impl<'s> Results<'s> {
     }
 
     /// Decides at which value of an axis a scheme is best: the values whose throughput is not clearly below the best.
+    /// If the first or the last value is among them, a peak beyond it cannot be excluded.
     fn peaks(&self, of: &SchemeCell, axis: &str, (low, high): (f64, f64)) -> Vec<RelationInstance> {
         let decided = |(at, lines): (Place, Vec<&PointSummary>)| {
             let value = |line: &PointSummary| self.at(line).get(axis)?.parse::<f64>().ok();
@@ -313,9 +314,15 @@ impl<'s> Results<'s> {
                     || compared.is_some_and(|found| found.verdict(MARGIN, CONFIDENCE) != Verdict::Faster)
             };
             let level: Vec<f64> = lines.iter().filter(is_level).filter_map(|line| value(line)).collect();
-            let least = level.iter().copied().min_by(f64::total_cmp)?;
-            let greatest = level.into_iter().max_by(f64::total_cmp)?;
-            let interval = Interval { low: least, high: greatest, confidence: CONFIDENCE };
+            let ends = |values: &[f64]| {
+                let by = f64::total_cmp;
+                Some((values.iter().copied().min_by(by)?, values.iter().copied().max_by(by)?))
+            };
+            let (first, last) = ends(&lines.iter().filter_map(|line| value(line)).collect::<Vec<_>>())?;
+            let (least, greatest) = ends(&level)?;
+            let low_end = if least > first { least } else { f64::NEG_INFINITY };
+            let high_end = if greatest < last { greatest } else { f64::INFINITY };
+            let interval = Interval { low: low_end, high: high_end, confidence: CONFIDENCE };
             let outcome = RelationOutcome::of_range(&interval, Some(low), Some(high));
             Some(RelationInstance { at, estimate: value(peak), interval: Some(interval), outcome })
         };
@@ -665,6 +672,29 @@ mod tests {
             RelationOutcome::Undecided,
             "what it is compared with may be higher: {below:?}"
         );
+    }
+
+    #[test]
+    fn a_peak_is_where_a_scheme_is_best_and_open_at_the_ends_of_the_axis() {
+        let rule = |low: f64, high: f64| {
+            format!(
+                "kind = \"peak\"\nof = {{ scheme = \"silo\" }}\naxis = \"ycsb.theta\"\nlow = {low}\nhigh = {high}"
+            )
+        };
+        let at = |peak: f64| {
+            move |_: &str, theta: f64, repetition: u64| {
+                ((100.0 - 100.0 * (theta - peak).abs()) * (1.0 + repetition as f64 / 1e4), 0.0)
+            }
+        };
+        assert_eq!(decide(&rule(0.75, 0.85), at(0.8)), [RelationOutcome::Holds]);
+        assert_eq!(decide(&rule(0.85, 0.95), at(0.8)), [RelationOutcome::Fails]);
+        assert_eq!(decide(&rule(0.75, 0.95), at(0.9)), [RelationOutcome::Undecided], "it may be beyond");
+        assert_eq!(decide(&rule(0.75, 0.85), at(0.9)), [RelationOutcome::Fails], "wherever beyond it is");
+        assert_eq!(decide(&rule(0.45, 0.55), at(0.5)), [RelationOutcome::Undecided], "it may be before");
+        let level = |_: &str, theta: f64, repetition: u64| {
+            (if theta < 0.75 { 50.0 } else { 100.0 } * (1.0 + repetition as f64 / 1e4), 0.0)
+        };
+        assert_eq!(decide(&rule(0.75, 0.85), level), [RelationOutcome::Undecided], "as good as the next");
     }
 
     #[test]

@@ -666,7 +666,7 @@ mod tests {
             assert!(declared.remove(key, row(key), |()| true));
             let Ok(_) = declared.insert(key + keys as u64, row(key), &mut Unwatched);
         }
-        assert!(declared.bytes() <= bytes + bytes / 10);
+        assert!(declared.bytes() <= bytes + bytes / 10, "{} after {bytes}", declared.bytes());
     }
 
     fn gap<L: LeafMeta>(index: &Hash<u64, L>, key: u64) -> LeafRef<'_, L> {

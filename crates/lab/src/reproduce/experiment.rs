@@ -356,7 +356,15 @@ mod tests {
                 Status::Ready => {
                     assert!(experiment.waits_for.is_empty(), "{id} can be run: its clauses say what waits");
                     assert!(experiment.shows.is_some(), "{id}: say what a small machine shows of it");
-                    let is_simulated = recipes(id).iter().any(|one| one.settings.contains_key("machine"));
+                    let has_machine = |one: &Recipe| {
+                        let of_variants = one.variants.iter().flat_map(|variant| variant.settings.keys());
+                        one.settings
+                            .keys()
+                            .chain(one.vary.keys())
+                            .chain(of_variants)
+                            .any(|name| name == "machine")
+                    };
+                    let is_simulated = recipes(id).iter().any(has_machine);
                     let trusts_results = experiment.trust == Trust::A;
                     assert!(!experiment.relations.is_empty() && trusts_results != is_simulated, "{id}");
                 }

@@ -67,7 +67,7 @@ fn the_catalogue_is_listed_with_what_each_experiment_waits_for() {
 
 #[test]
 fn what_cannot_be_repeated_is_refused_with_the_reason() {
-    assert_refused("reproduce C-18", "waits for the simulator of more cores");
+    assert_refused("reproduce E-9", "waits for more simulated cores than the recipes have");
     assert_refused("reproduce B-20", "not testable here: the product is not named");
     assert_refused("reproduce S-F5d", "did you mean `S-F5");
     assert_refused("reproduce", "--list");

@@ -37,10 +37,14 @@ const fn wanted(name: &'static str, says: &'static str, told_by: ToldBy) -> Capa
 
 /// All capabilities except the names of workloads, which are capabilities, too.
 const CAPABILITIES: &[Capability] = &[
-    wanted("simulator", "the simulator of more cores", ToldBy::Nothing),
-    wanted("far_memory", "the simulator of far memory", ToldBy::Nothing),
-    wanted("hardware_threads", "the simulator of hardware threads", ToldBy::Nothing),
-    wanted("caches", "the simulator of caches", ToldBy::Nothing),
+    wanted("simulator", "more simulated cores than the recipes have", ToldBy::Nothing),
+    wanted(
+        "far_memory",
+        "far memory that is placed by warehouse, or distances that were measured",
+        ToldBy::Nothing,
+    ),
+    wanted("hardware_threads", "hardware threads that were measured", ToldBy::Nothing),
+    wanted("caches", "caches that were measured", ToldBy::Nothing),
     wanted("tpce", "TPC-E with its analytic transaction", ToldBy::Workload("tpce")),
     wanted(
         "thread_aware_reordering",

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use engine::setting::{Range, Setting};
-use lab::{Arrival, Catalogue, ClientMode, Monitor, Plan, Request, Retry, RunPhase, SettingOf};
+use lab::{Arrival, Catalogue, ClientCount, ClientMode, Monitor, Plan, Request, Retry, RunPhase, SettingOf};
 use stdx::{Rng, panics};
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{clock, waiter, workers};
@@ -94,7 +94,7 @@ fn request(catalogue: Catalogue, rng: &mut Rng) -> Request {
     let scheme = schemes.nth(pick(rng, schemes.len())).expect("one of them").info.name;
     let workload = workloads[pick(rng, workloads.len())].name;
     let workers = 1 + rng.below(4);
-    let clients = [Some(1), Some(1), Some(3), Some(16), None][pick(rng, 5)].map(|each: u64| workers * each);
+    let clients = [Some(1), Some(1), Some(3), Some(16), None][pick(rng, 5)].map(ClientCount::PerWorker);
     let is_own = |of: SettingOf| match of {
         SettingOf::Run => true,
         SettingOf::Workload(name) => name == workload,

@@ -250,19 +250,24 @@ fn an_implicit_index_has_the_depth_and_the_leaves_of_the_loaded_one() {
     assert_eq!(implicit.len(), 4);
 }
 
-/// A run on a simulated machine.
-fn simulated(scheme: SimulatedInstance, rows: FirstRows) -> (u64, f64) {
+/// A run on a simulated machine, of so many requests a worker.
+fn simulated(
+    scheme: SimulatedInstance,
+    rows: FirstRows,
+    (warehouses, workers, requests): (&str, usize, u64),
+) -> (u64, f64) {
     let tpcc = workloads::catalogue::WORKLOADS.iter().find(|info| info.name == "tpcc").expect("it is there");
-    let given = [("tpcc.warehouses", "4"), ("tpcc.items", "2000"), ("tpcc.customers_per_district", "300")];
+    let given =
+        [("tpcc.warehouses", warehouses), ("tpcc.items", "2000"), ("tpcc.customers_per_district", "300")];
     let given = given.map(|(name, text)| (name.to_owned(), text.to_owned()));
     let known = tpcc.settings.iter().chain(engine::levers::SETTINGS);
     let values = engine::setting::Values::new(known, &given).expect("legal");
     let machine = Machine::read(Machine::of_name("epyc").expect("it is there"), "epyc").expect("legal");
-    let limit = engine::driver::Limit::Requests(300);
+    let limit = engine::driver::Limit::Requests(requests);
     let spec = SimulationSpec {
         workload: "tpcc",
         values: &values,
-        job: engine::driver::Job::new(4, 4, limit, 1),
+        job: engine::driver::Job::new(workers, workers, limit, 1),
         layout: runs::Layout::default(),
         machine: &machine,
         placement: Placement::CoresFirst,
@@ -285,10 +290,23 @@ fn a_simulated_run_takes_about_as_long_with_implicit_rows() {
         SimulatedInstance::of::<Mvto>(catalogue::entry("mvto").expect("it is there")),
     ];
     for scheme in schemes {
-        let (implicit, loaded) =
-            (simulated(scheme, FirstRows::Implicit), simulated(scheme, FirstRows::Loaded));
+        let (implicit, loaded) = [FirstRows::Implicit, FirstRows::Loaded]
+            .map(|rows| simulated(scheme, rows, ("4", 4, 300)))
+            .into();
         assert_eq!(implicit.0, loaded.0, "{}: the same requests are committed", scheme.name());
         let ratio = implicit.1 / loaded.1;
         assert!((0.95..1.05).contains(&ratio), "{}: {ratio}", scheme.name());
+    }
+}
+
+/// Workers meet at entries whose rows are made, and removed, while others look at them.
+#[test]
+fn many_workers_over_the_implicit_rows_of_one_warehouse_leave_a_consistent_database() {
+    for scheme in [
+        SimulatedInstance::of::<Silo>(catalogue::entry("silo").expect("it is there")),
+        SimulatedInstance::of::<Mvto>(catalogue::entry("mvto").expect("it is there")),
+    ] {
+        let (commits, _) = simulated(scheme, FirstRows::Implicit, ("1", 28, 60));
+        assert!(commits > 28 * 50, "{}: {commits}", scheme.name());
     }
 }

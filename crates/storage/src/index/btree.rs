@@ -291,7 +291,10 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             if leaf.head.latch.validate(version)
                 && (found.is_some() || tell_miss(&leaf.head, version, &mut missed)?)
             {
-                return Ok(self.made(leaf, key, found));
+                let made = self.made(leaf, key, found);
+                if made.is_some() == found.is_some() {
+                    return Ok(made);
+                }
             }
             pause();
         }
@@ -304,7 +307,10 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             let (leaf, version) = self.leaf_for(key, node::prefetch);
             let found = leaf.find(key);
             if leaf.head.latch.validate(version) {
-                return self.made(leaf, key, found);
+                let made = self.made(leaf, key, found);
+                if made.is_some() == found.is_some() {
+                    return made;
+                }
             }
             pause();
         }

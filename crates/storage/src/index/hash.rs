@@ -107,6 +107,10 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Bucket<K, L, PLACES> {
             let row = row.load(Ordering::Relaxed);
             found = select_unpredictable(K::load(slot) == key && !row.is_null(), row, found);
         }
+        if sync::IS_STEPPED && found == RowPtr::UNMADE.get().as_ptr() {
+            // The row entered between the loads of its place.
+            return sync::hushed(|| self.find(key));
+        }
         NonNull::new(found).map(RowPtr::new)
     }
 

@@ -233,19 +233,25 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         inner
     }
 
-    /// The row of a key, which is made if it is not there yet. The leaf has just been found unchanged.
+    /// The row of a key, which is made if it is not there yet. The leaf has just been found unchanged. `None` if the
+    /// entry was removed after it was `found`: that does not change the leaf's version.
     #[inline]
     pub(super) fn made(&self, leaf: &Leaf<K, L, LEAF>, key: K, found: Option<RowPtr>) -> Option<RowPtr> {
-        if sync::IS_STEPPED && found == Some(RowPtr::UNMADE) { Some(self.make_row(leaf, key)) } else { found }
+        if sync::IS_STEPPED && found == Some(RowPtr::UNMADE) { self.make_row(leaf, key) } else { found }
     }
 
     #[cold]
-    pub(super) fn make_row(&self, leaf: &Leaf<K, L, LEAF>, key: K) -> RowPtr {
+    pub(super) fn make_row(&self, leaf: &Leaf<K, L, LEAF>, key: K) -> Option<RowPtr> {
         let implicit = self.implicit.as_ref().expect("loaded rows are there");
         hushed(|| {
+            let at = leaf.below(key);
+            let now = leaf.row_of(at, key);
+            if now != Some(RowPtr::UNMADE) {
+                return now;
+            }
             let row = (implicit.row)(key);
-            leaf.set_row(leaf.below(key), row);
-            row
+            leaf.set_row(at, row);
+            Some(row)
         })
     }
 

@@ -128,10 +128,10 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             }
             buffer.fill(&spot, &range);
             let mut is_good = head.latch.validate(spot.version);
+            if is_good && sync::IS_STEPPED && self.implicit.is_some() {
+                is_good = self.make_rows(&spot, &mut buffer);
+            }
             if is_good {
-                if sync::IS_STEPPED && self.implicit.is_some() {
-                    self.make_rows(&spot, &mut buffer);
-                }
                 visitor.leaf(LeafRef { head, seen: spot.version })?;
                 is_good = head.is_settled(spot.version);
             }
@@ -150,13 +150,18 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         }
     }
 
-    /// Makes the rows of entries that are not made yet. The leaf has just been found unchanged.
-    fn make_rows(&self, spot: &Spot<'_, K, L, LEAF, INNER>, buffer: &mut Buffer<K, LEAF>) {
-        for (key, row) in buffer.keys[..buffer.count].iter().zip(&mut buffer.rows) {
-            if *row == RowPtr::UNMADE.get().as_ptr() {
-                *row = self.make_row(spot.leaf, *key).get().as_ptr();
+    /// Makes the rows of entries that are not made yet. The leaf has just been found unchanged. Returns false if an entry
+    /// was removed meanwhile.
+    fn make_rows(&self, spot: &Spot<'_, K, L, LEAF, INNER>, buffer: &mut Buffer<K, LEAF>) -> bool {
+        let unmade = RowPtr::UNMADE.get().as_ptr();
+        let mut entries = buffer.keys[..buffer.count].iter().zip(&mut buffer.rows);
+        entries.all(|(key, row)| {
+            if *row == unmade {
+                *row =
+                    self.make_row(spot.leaf, *key).map_or(core::ptr::null_mut(), |made| made.get().as_ptr());
             }
-        }
+            !row.is_null()
+        })
     }
 
     /// The leaf where a scan of the range begins.

@@ -150,8 +150,8 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         }
     }
 
-    /// Makes the rows of entries that are not made yet. The leaf has just been found unchanged. Returns false if an entry
-    /// was removed meanwhile.
+    /// Makes the rows of entries that are not made yet. The leaf has just been found unchanged. Returns false if an
+    /// entry was removed meanwhile.
     fn make_rows(&self, spot: &Spot<'_, K, L, LEAF, INNER>, buffer: &mut Buffer<K, LEAF>) -> bool {
         let unmade = RowPtr::UNMADE.get().as_ptr();
         let mut entries = buffer.keys[..buffer.count].iter().zip(&mut buffer.rows);

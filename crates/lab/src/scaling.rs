@@ -236,6 +236,9 @@ impl Scaling {
             let label =
                 format!("{} with {}", run.choices.scheme, plural(run.choices.workers as usize, "core"));
             run.check.details.iter().for_each(|found| lines.add(format!("CHECK FAILED: {label}: {found}")));
+            if run.throughput_txn_s.is_none() && run.check.verdict != CheckVerdict::Failed {
+                lines.add(format!("NO COMMITS: {label} counted none: ask for more with `--txns`."));
+            }
             if run.is_warmup_steady == Some(false) {
                 lines.add(format!("NOT WARM: {label} had fewer commits than the warm-up asks for."));
             }
@@ -323,8 +326,24 @@ fn is_narrow(run: &Run) -> bool {
 
 /// Returns the throughput of a point with the half width of its interval. Wide intervals are marked.
 fn rate(run: &Run) -> String {
-    let Some(throughput) = run.throughput_txn_s else { return "CHECK FAILED".to_owned() };
+    let Some(throughput) = run.throughput_txn_s else {
+        let is_failed = run.check.verdict == CheckVerdict::Failed;
+        return if is_failed { "CHECK FAILED" } else { "no commits" }.to_owned();
+    };
     let half_width = half_width(run).map_or_else(|| "?".to_owned(), percent);
     let mark = if is_narrow(run) { "" } else { "!" };
     format!("{} +-{half_width}{mark}", count(throughput))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_without_a_figure_says_why() {
+        let mut run = Run::default();
+        assert_eq!(rate(&run), "no commits");
+        run.check.verdict = CheckVerdict::Failed;
+        assert_eq!(rate(&run), "CHECK FAILED");
+    }
 }

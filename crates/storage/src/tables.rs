@@ -36,9 +36,10 @@ use crate::waiting::Waiting;
 
 /// Blocks that a slot takes from an arena at first, or gives back, at a time.
 const BATCH: usize = 16;
-/// Blocks that a slot takes at a time from the arena of a table into which it inserts much. Each time, cache lines move
-/// that all inserting slots want.
+/// Blocks that a slot takes at a time at most. Each time, cache lines move that other inserting slots want.
 const BATCH_MAX: usize = 256;
+/// The share of the blocks that a slot has taken that it takes next, so that little memory waits for its use.
+const BATCH_SHARE: usize = 16;
 /// Attempts between two tries to advance the epoch.
 const ADVANCE_EVERY: u32 = 8;
 /// Attempts between two looks at whether the indexes need memory soon.
@@ -155,7 +156,9 @@ impl<S: Shape> Tables<S> {
     pub fn part_at(&self, address: usize) -> Option<String> {
         let of_tables = || self.stores.iter().find_map(|store| store.part_at(address));
         let part = self.partitions.part_at(address).or_else(|| self.epochs.part_at(address));
-        part.or_else(of_tables)
+        let this = core::ptr::from_ref(self).addr();
+        let is_this = (this..this + size_of::<Self>()).contains(&address);
+        part.or_else(of_tables).or_else(|| is_this.then(|| "words that all tables share".to_owned()))
     }
 
     /// Takes a slot.
@@ -166,7 +169,7 @@ impl<S: Shape> Tables<S> {
         let stock = self.stores.iter().map(|table| Stock {
             rows: Vec::new(),
             fresh: Vec::new(),
-            batch: BATCH,
+            taken: 0,
             versions: (0..table.groups()).map(|_| Vec::new()).collect(),
         });
         Slot {
@@ -232,10 +235,17 @@ struct Stock {
     rows: Vec<Block>,
     /// Of a table of owned rows, blocks that never were a row: any owner may get them.
     fresh: Vec<Block>,
-    /// The number of rows that the slot takes next from the arena.
-    batch: usize,
+    /// The number of rows that the slot has taken from the arena.
+    taken: usize,
     /// By column group.
     versions: Vec<Vec<Block>>,
+}
+
+impl Stock {
+    /// The number of rows that the slot takes next.
+    fn batch(&self) -> usize {
+        (self.taken / BATCH_SHARE).clamp(BATCH, BATCH_MAX)
+    }
 }
 
 /// Something unlinked, to be used again later.
@@ -357,10 +367,11 @@ impl<'db, S: Shape> Slot<'db, S> {
 
     fn stock_row(&mut self, table: TableId, block: Block) {
         let slot = self.id();
-        let Stock { rows, batch, .. } = &mut self.stock[usize::from(table.0)];
+        let stock = &mut self.stock[usize::from(table.0)];
+        let (batch, rows) = (stock.batch(), &mut stock.rows);
         rows.push(block);
         // Blocks of owned rows stay here: they serve rows of the same owner only.
-        if rows.len() > BATCH + *batch && !matches!(S::Data::KIND, DataKind::Owned) {
+        if rows.len() > BATCH + batch && !matches!(S::Data::KIND, DataKind::Owned) {
             self.tables.get(table).rows.give(slot, rows, BATCH);
         }
     }
@@ -432,7 +443,9 @@ impl<'db, S: Shape> Slot<'db, S> {
     pub fn new_row(&mut self, table: &'db TableStore<S>, home: Home) -> NewRow<'db, S> {
         assert!(core::ptr::eq(self.tables.get(table.id()), table), "a slot serves its database's tables");
         let (slot, owner) = (self.id(), self.tables.owner(home));
-        let Stock { rows, fresh, batch, .. } = &mut self.stock[usize::from(table.id().0)];
+        let stock = &mut self.stock[usize::from(table.id().0)];
+        let batch = stock.batch();
+        let Stock { rows, fresh, taken, .. } = stock;
         let (at, stock) = if let DataKind::Owned = S::Data::KIND {
             // A row's memory stays with its owner, so that a claim held on a partition keeps every
             // writer away from whatever was borrowed under it.
@@ -442,8 +455,8 @@ impl<'db, S: Shape> Slot<'db, S> {
             (None, rows)
         };
         let at = at.or_else(|| stock.pop()).unwrap_or_else(|| {
-            table.rows.take(slot, stock, *batch, &self.tables.reserve, |at| table.build_row(at));
-            *batch = (*batch * 2).min(BATCH_MAX);
+            table.rows.take(slot, stock, batch, &self.tables.reserve, |at| table.build_row(at));
+            *taken += batch;
             stock.pop().expect("the arena gave blocks")
         });
         let row = RowRef { at, table };

@@ -516,7 +516,8 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// The part of the index that has an address: for people who look at the cache lines of a run.
     pub fn part_at(&self, address: usize) -> Option<&'static str> {
-        if self.buckets.has(address) {
+        let is_implicit = || self.implicit.as_ref().is_some_and(|implicit| implicit.buckets.has(address));
+        if self.buckets.has(address) || is_implicit() {
             Some("bucket")
         } else if self.overflows.has(address) {
             Some("overflow bucket")

@@ -332,7 +332,7 @@ impl<T: Node> Pool<T> {
 
     /// Whether an address is in the memory of the nodes.
     pub(super) fn has(&self, address: usize) -> bool {
-        self.slab.has(address)
+        self.slab.has(address) || self.apart.as_ref().is_some_and(|apart| apart.has(address))
     }
 
     /// Whether an address is in one of the stocks of fresh nodes.

@@ -38,8 +38,9 @@ use crate::waiting::Waiting;
 const BATCH: usize = 16;
 /// Blocks that a slot takes at a time at most. Each time, cache lines move that other inserting slots want.
 const BATCH_MAX: usize = 256;
-/// The share of the blocks that a slot has taken that it takes next, so that little memory waits for its use.
-const BATCH_SHARE: usize = 16;
+/// The number of new blocks that a slot has taken for each block that it takes next, so that little memory waits for its
+/// use.
+const NEW_PER_TAKEN: usize = 32;
 /// Attempts between two tries to advance the epoch.
 const ADVANCE_EVERY: u32 = 8;
 /// Attempts between two looks at whether the indexes need memory soon.
@@ -169,7 +170,7 @@ impl<S: Shape> Tables<S> {
         let stock = self.stores.iter().map(|table| Stock {
             rows: Vec::new(),
             fresh: Vec::new(),
-            taken: 0,
+            new: 0,
             versions: (0..table.groups()).map(|_| Vec::new()).collect(),
         });
         Slot {
@@ -235,8 +236,8 @@ struct Stock {
     rows: Vec<Block>,
     /// Of a table of owned rows, blocks that never were a row: any owner may get them.
     fresh: Vec<Block>,
-    /// The number of rows that the slot has taken from the arena.
-    taken: usize,
+    /// The number of rows that the slot has taken from the arena and that nobody had used before.
+    new: usize,
     /// By column group.
     versions: Vec<Vec<Block>>,
 }
@@ -244,7 +245,7 @@ struct Stock {
 impl Stock {
     /// The number of rows that the slot takes next.
     fn batch(&self) -> usize {
-        (self.taken / BATCH_SHARE).clamp(BATCH, BATCH_MAX)
+        (self.new / NEW_PER_TAKEN).clamp(BATCH, BATCH_MAX)
     }
 }
 
@@ -445,7 +446,7 @@ impl<'db, S: Shape> Slot<'db, S> {
         let (slot, owner) = (self.id(), self.tables.owner(home));
         let stock = &mut self.stock[usize::from(table.id().0)];
         let batch = stock.batch();
-        let Stock { rows, fresh, taken, .. } = stock;
+        let Stock { rows, fresh, new, .. } = stock;
         let (at, stock) = if let DataKind::Owned = S::Data::KIND {
             // A row's memory stays with its owner, so that a claim held on a partition keeps every
             // writer away from whatever was borrowed under it.
@@ -455,8 +456,10 @@ impl<'db, S: Shape> Slot<'db, S> {
             (None, rows)
         };
         let at = at.or_else(|| stock.pop()).unwrap_or_else(|| {
-            table.rows.take(slot, stock, batch, &self.tables.reserve, |at| table.build_row(at));
-            *taken += batch;
+            table.rows.take(slot, stock, batch, &self.tables.reserve, |at| {
+                *new += 1;
+                table.build_row(at);
+            });
             stock.pop().expect("the arena gave blocks")
         });
         let row = RowRef { at, table };

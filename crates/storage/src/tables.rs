@@ -38,8 +38,8 @@ use crate::waiting::Waiting;
 const BATCH: usize = 16;
 /// Blocks that a slot takes at a time at most. Each time, cache lines move that other inserting slots want.
 const BATCH_MAX: usize = 256;
-/// The number of new blocks that a slot has taken for each block that it takes next, so that little memory waits for its
-/// use.
+/// The number of new blocks that a slot has taken for each block that it takes next, so that little memory waits for
+/// its use.
 const NEW_PER_TAKEN: usize = 32;
 /// Attempts between two tries to advance the epoch.
 const ADVANCE_EVERY: u32 = 8;

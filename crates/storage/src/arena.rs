@@ -57,24 +57,13 @@ impl Reserve {
     }
 }
 
-/// Slots that have a share of an arena in common: more of them would wait for each other's latch.
-const SLOTS_PER_SHARE: usize = 16;
-/// The maximum number of shares: each has memory ahead of its use.
-const SHARES_MAX: usize = 64;
-
-/// Hands out blocks of one size, in batches, so that its latches are taken rarely.
+/// Hands out blocks of one size, in batches, so that its latch is taken rarely.
 #[derive(Debug)]
 pub(crate) struct BlockArena {
     stride: usize,
     /// Whether blocks that are handed out one after the other are apart: see [`scattered`].
     is_scattered: bool,
-    shares: Box<[Padded<Share>]>,
-}
-
-/// The part of an arena that serves some of the slots.
-#[derive(Debug, Default)]
-struct Share {
-    state: Latched<State>,
+    state: Padded<Latched<State>>,
     /// Whether the next chunk should be made soon: the last is half used up.
     is_low: AtomicBool,
 }
@@ -102,11 +91,6 @@ pub(crate) struct Chunk {
 unsafe impl Send for State {}
 
 impl State {
-    /// The blocks that can be handed out without a further chunk.
-    fn room(&self, stride: usize) -> usize {
-        self.free.len() + self.chunks.last().map_or(0, |chunk| chunk.blocks(stride) - self.carved)
-    }
-
     /// The blocks carved from each chunk.
     fn carved(&self, stride: usize) -> impl Iterator<Item = usize> {
         let last = self.chunks.len().saturating_sub(1);
@@ -117,58 +101,40 @@ impl State {
 }
 
 impl BlockArena {
-    /// An arena of blocks of at least `bytes` bytes, for so many slots. Small blocks are laid out so that they straddle
-    /// no cache line; large ones begin at one.
-    pub(crate) fn new(bytes: usize, slots: usize) -> Self {
+    /// An arena of blocks of at least `bytes` bytes. Small blocks are laid out so that they straddle no
+    /// cache line; large ones begin at one.
+    pub(crate) fn new(bytes: usize) -> Self {
         let stride = if bytes <= 64 { bytes.next_power_of_two().max(8) } else { bytes.next_multiple_of(64) };
-        let shares = slots.div_ceil(SLOTS_PER_SHARE).clamp(1, SHARES_MAX);
-        Self { stride, is_scattered: false, shares: (0..shares).map(|_| Padded::default()).collect() }
+        Self { stride, is_scattered: false, state: Padded::default(), is_low: AtomicBool::new(false) }
     }
 
-    /// An empty arena of blocks of the same size for one slot, which are not handed out in the order of their
-    /// addresses.
+    /// An empty arena of blocks of the same size, which are not handed out in the order of their addresses.
     pub(crate) fn scattered(&self) -> Self {
-        Self { is_scattered: true, ..Self::new(self.stride, 1) }
+        Self { is_scattered: true, ..Self::new(self.stride) }
     }
 
-    /// The number of the share of a slot.
-    #[inline]
-    fn share(&self, slot: usize) -> usize {
-        slot % self.shares.len()
-    }
-
-    /// The place of the block that is carved as number `number` from a chunk of so many.
-    fn place(&self, number: usize, blocks: usize) -> usize {
-        if self.is_scattered { scattered(number, blocks) } else { number }
+    /// The place in its chunk of the block that is carved from it as number `number`.
+    fn place(&self, chunk: &Chunk, number: usize) -> usize {
+        if self.is_scattered { scattered(number, chunk.blocks(self.stride)) } else { number }
     }
 
     /// Moves `count` blocks to the end of `to`. Blocks that were given back come first; `build` makes the blocks that
     /// were never used, without the latch: it is the first to touch their memory, which takes long.
     pub(crate) fn take(
         &self,
-        slot: usize,
         to: &mut Vec<Block>,
         count: usize,
         reserve: &Reserve,
         mut build: impl FnMut(Block),
     ) {
-        let reused = self.carve(self.share(slot), to, count, reserve);
+        let reused = self.carve(to, count, reserve);
         let fresh = to.len() - (count - reused);
         to[fresh..].iter().for_each(|&block| build(block));
     }
 
     /// Moves `count` blocks to the end of `to`, first those that were given back, whose number is returned.
-    fn carve(&self, share: usize, to: &mut Vec<Block>, count: usize, reserve: &Reserve) -> usize {
-        let Share { state, is_low } = &*self.shares[share];
-        let mut state = state.lock();
-        if state.room(self.stride) < count && self.shares.len() > 1 {
-            // Blocks may come back to other shares only: an arena does not grow while they have some.
-            drop(state);
-            let found = self.free_elsewhere(share);
-            state = self.shares[share].state.lock();
-            state.free.extend(found);
-        }
-        let state = &mut *state;
+    fn carve(&self, to: &mut Vec<Block>, count: usize, reserve: &Reserve) -> usize {
+        let state = &mut *self.state.lock();
         let reused = count.min(state.free.len());
         to.extend(state.free.drain(state.free.len() - reused..));
         for _ in reused..count {
@@ -180,7 +146,7 @@ impl BlockArena {
                 state.carved = 0;
             }
             let chunk = state.chunks.last().expect("a chunk with room was just ensured");
-            to.push(offset(chunk.start, self.place(state.carved, chunk.blocks(self.stride)) * self.stride));
+            to.push(offset(chunk.start, self.place(chunk, state.carved) * self.stride));
             state.carved += 1;
         }
         let is_half_used =
@@ -188,35 +154,27 @@ impl BlockArena {
         if state.next.is_none() && !state.is_coming && state.chunks.last().is_some_and(is_half_used) {
             state.is_coming = true;
             // Relaxed: a hint. The thread that takes it up finds the rest under the latch.
-            is_low.store(true, Ordering::Relaxed);
+            self.is_low.store(true, Ordering::Relaxed);
         }
         reused
-    }
-
-    /// Takes the blocks that were given back to other shares.
-    fn free_elsewhere(&self, share: usize) -> Vec<Block> {
-        let others = self.shares.iter().enumerate().filter(|(at, _)| *at != share);
-        others.flat_map(|(_, other)| core::mem::take(&mut other.state.lock().free)).collect()
     }
 
     /// Makes the next chunk when the last is half used up. Called without a latch: the system takes long to provide its
     /// pages, and a thread that takes blocks holds others up.
     #[inline]
     pub(crate) fn populate_ahead(&self, reserve: &Reserve) {
-        for share in &self.shares {
-            // Relaxed, twice: it shares the work out and orders nothing.
-            if share.is_low.load(Ordering::Relaxed) && share.is_low.swap(false, Ordering::Relaxed) {
-                let next = reserve.take_populated();
-                let state = &mut *share.state.lock();
-                (state.next, state.is_coming) = (Some(next), false);
-            }
+        // Relaxed, twice: it shares the work out and orders nothing.
+        if self.is_low.load(Ordering::Relaxed) && self.is_low.swap(false, Ordering::Relaxed) {
+            let next = reserve.take_populated();
+            let state = &mut *self.state.lock();
+            (state.next, state.is_coming) = (Some(next), false);
         }
     }
 
-    /// Takes back the last `count` blocks of `from`, which a slot has.
-    pub(crate) fn give(&self, slot: usize, from: &mut Vec<Block>, count: usize) {
+    /// Takes back the last `count` blocks of `from`.
+    pub(crate) fn give(&self, from: &mut Vec<Block>, count: usize) {
         let keep = from.len() - count;
-        self.shares[self.share(slot)].state.lock().free.extend(from.drain(keep..));
+        self.state.lock().free.extend(from.drain(keep..));
     }
 
     /// Declares that nobody may touch the contents of a block behind its first `head` bytes before
@@ -235,27 +193,22 @@ impl BlockArena {
     /// Visits the `index`-th of `of` shares of all blocks ever built, free ones included. The caller ensures that no
     /// block is being written.
     pub(crate) fn for_each(&self, index: usize, of: usize, mut visit: impl FnMut(Block)) {
-        let mut spans = Vec::new();
-        for share in &self.shares {
-            let state = share.state.lock();
+        let spans: Vec<_> = {
+            let state = self.state.lock();
             let whole = |chunk: &Chunk| (chunk.start, chunk.blocks(self.stride));
-            spans.extend(state.chunks.iter().map(whole).zip(state.carved(self.stride)));
-        }
+            state.chunks.iter().map(whole).zip(state.carved(self.stride)).collect()
+        };
         for ((start, blocks), carved) in spans {
             for number in carved * index / of..carved * (index + 1) / of {
-                visit(offset(start, self.place(number, blocks) * self.stride));
+                let place = if self.is_scattered { scattered(number, blocks) } else { number };
+                visit(offset(start, place * self.stride));
             }
         }
     }
 
     /// Whether an address is in one of the blocks' chunks.
     pub(crate) fn has(&self, address: usize) -> bool {
-        self.shares.iter().any(|share| share.state.lock().chunks.iter().any(|chunk| chunk.has(address)))
-    }
-
-    /// Whether an address is in the memory by which the blocks are managed.
-    pub(crate) fn manages(&self, address: usize) -> bool {
-        self.shares.as_ptr_range().contains(&core::ptr::with_exposed_provenance(address))
+        self.state.lock().chunks.iter().any(|chunk| chunk.has(address))
     }
 
     /// Bytes from one block to the next.
@@ -266,11 +219,9 @@ impl BlockArena {
 
     /// Bytes of all blocks ever built, and the bytes among these that were given back.
     pub(crate) fn bytes(&self) -> (usize, usize) {
-        let of_share = |share: &Padded<Share>| {
-            let state = share.state.lock();
-            (state.carved(self.stride).sum::<usize>() * self.stride, state.free.len() * self.stride)
-        };
-        self.shares.iter().map(of_share).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+        let state = self.state.lock();
+        let carved: usize = state.carved(self.stride).sum();
+        (carved * self.stride, state.free.len() * self.stride)
     }
 }
 
@@ -375,34 +326,34 @@ mod tests {
 
     #[test]
     fn blocks_are_distinct_built_once_and_come_back() {
-        let arena = BlockArena::new(40, 1);
+        let arena = BlockArena::new(40);
         let mut built = 0;
         let mut blocks = Vec::new();
-        arena.take(0, &mut blocks, 5_000, &Reserve::default(), |_| built += 1);
+        arena.take(&mut blocks, 5_000, &Reserve::default(), |_| built += 1);
         let mut addresses: Vec<_> = blocks.iter().map(|block| block.as_ptr() as usize).collect();
         addresses.sort_unstable();
         assert!(addresses.windows(2).all(|pair| pair[1] - pair[0] >= 64 || pair[1] / 64 != pair[0] / 64));
-        arena.give(0, &mut blocks, 1_000);
+        arena.give(&mut blocks, 1_000);
         assert_eq!(arena.bytes(), (5_000 * 64, 1_000 * 64));
-        arena.take(0, &mut blocks, 1_500, &Reserve::default(), |_| built += 1);
+        arena.take(&mut blocks, 1_500, &Reserve::default(), |_| built += 1);
         assert_eq!(built, 5_500);
     }
 
     #[test]
     fn the_next_chunk_is_there_before_it_is_needed() {
-        let (arena, reserve) = (BlockArena::new(64, 1), Reserve::default());
+        let (arena, reserve) = (BlockArena::new(64), Reserve::default());
         let (mut blocks, mut ahead) = (Vec::new(), Vec::new());
         for _ in 0..8 * (HUGE / 64) / 100 {
-            let chunks = arena.shares[0].state.lock().chunks.len();
-            arena.take(0, &mut blocks, 100, &reserve, |_| ());
-            let state = arena.shares[0].state.lock();
+            let chunks = arena.state.lock().chunks.len();
+            arena.take(&mut blocks, 100, &reserve, |_| ());
+            let state = arena.state.lock();
             if state.chunks.len() > chunks {
                 ahead.extend(state.chunks.last().map(|chunk| (chunk.start, chunk.layout.size())));
             }
             drop(state);
-            let had_next = arena.shares[0].state.lock().next.is_some();
+            let had_next = arena.state.lock().next.is_some();
             arena.populate_ahead(&reserve);
-            let state = arena.shares[0].state.lock();
+            let state = arena.state.lock();
             if let Some(next) = state.next.as_ref().filter(|_| !had_next) {
                 let last = state.chunks.last().expect("there is one");
                 assert_eq!(last.layout.size(), HUGE, "small arenas need none");
@@ -420,8 +371,8 @@ mod tests {
 
     #[test]
     fn scattered_blocks_are_distinct_and_no_neighbours() {
-        let (arena, mut blocks) = (BlockArena::new(384, 1).scattered(), Vec::new());
-        arena.take(0, &mut blocks, 5_000, &Reserve::default(), |_| ());
+        let (arena, mut blocks) = (BlockArena::new(384).scattered(), Vec::new());
+        arena.take(&mut blocks, 5_000, &Reserve::default(), |_| ());
         let address = |block: &Block| block.as_ptr().addr();
         let neighbours =
             blocks.windows(2).filter(|pair| address(&pair[0]) + 384 == address(&pair[1])).count();
@@ -435,24 +386,10 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_come_back_elsewhere_serve_before_the_arena_grows() {
-        let (arena, reserve) = (BlockArena::new(64, 2 * SLOTS_PER_SHARE), Reserve::default());
-        let (mut blocks, mut built) = (Vec::new(), 0);
-        for _ in 0..100 {
-            // The slots 0 and 1 are of different shares.
-            arena.take(0, &mut blocks, 500, &reserve, |_| built += 1);
-            arena.give(1, &mut blocks, 500);
-        }
-        let of_chunk = CHUNK_MIN / 64;
-        assert!((500..=of_chunk).contains(&built), "{built}");
-        assert_eq!(arena.bytes(), (built * 64, built * 64), "all are free");
-    }
-
-    #[test]
     fn shares_visit_every_block_once() {
-        let arena = BlockArena::new(8, 40);
+        let arena = BlockArena::new(8);
         let mut blocks = Vec::new();
-        (0..40).for_each(|slot| arena.take(slot, &mut blocks, 500, &Reserve::default(), |_| ()));
+        arena.take(&mut blocks, 20_000, &Reserve::default(), |_| ());
         let mut seen = Vec::new();
         for index in 0..3 {
             arena.for_each(index, 3, |block| seen.push(block));

@@ -191,7 +191,7 @@ impl<S: Shape> Tables<S> {
     pub fn new_implicit_row<'db>(&'db self, table: &'db TableStore<S>, home: Home) -> NewRow<'db, S> {
         let apart = table.implicit.as_deref().expect("the table is implicit");
         let mut blocks = Vec::with_capacity(1);
-        apart.rows.take(0, &mut blocks, 1, &Reserve::default(), |at| table.build_row(at));
+        apart.rows.take(&mut blocks, 1, &Reserve::default(), |at| table.build_row(at));
         let row = RowRef { at: blocks.pop().expect("the arena gave a block"), table };
         row.records().for_each(|record| record::reset(record, self.owner(home)));
         NewRow { row, only: core::marker::PhantomData }
@@ -205,7 +205,7 @@ impl<S: Shape> Tables<S> {
             let (mut blocks, words) = (Vec::with_capacity(1), record.width());
             // SAFETY: the group's arena gives blocks with room for a head and the record's width.
             let build = |at| unsafe { version::build_version::<S>(at, words) };
-            apart.versions[group].take(0, &mut blocks, 1, &Reserve::default(), build);
+            apart.versions[group].take(&mut blocks, 1, &Reserve::default(), build);
             let head = blocks.pop().expect("the arena gave a block").cast::<version::VersionHead<S>>();
             // SAFETY: just built, and known to nobody else.
             unsafe { head.as_ref() }.claim_pooled();

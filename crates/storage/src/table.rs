@@ -323,7 +323,7 @@ impl<S: Shape> TableStore<S> {
         id: TableId,
         decl: &TableDecl,
         schema: &Schema,
-        (slots, keeps_versions): (usize, bool),
+        keeps_versions: bool,
     ) -> Result<Self, NoMemory> {
         let mark = u32::from(schema.has_marks);
         let (groups, records, row_bytes) = GroupLayout::of::<S>(decl, mark, keeps_versions);
@@ -343,13 +343,13 @@ impl<S: Shape> TableStore<S> {
             id,
             name: decl.name,
             lookup: decl.lookup,
-            versions: groups.iter().map(|group| BlockArena::new(version_bytes(group.words), slots)).collect(),
+            versions: groups.iter().map(|group| BlockArena::new(version_bytes(group.words))).collect(),
             groups,
             records,
             is_shared,
             keeps_versions,
             has_versions_apart: schema.layout.has_versions_apart,
-            rows: BlockArena::new(row_bytes, slots),
+            rows: BlockArena::new(row_bytes),
             primary,
             key: decl.key,
             secondary: decl.groups.iter().map(secondary_of).collect(),
@@ -565,11 +565,7 @@ impl<S: Shape> TableStore<S> {
                 let has = self.versions.iter().chain(apart).any(|versions| versions.has(address));
                 has.then(|| format!("{name} versions"))
             })
-            .or_else(|| {
-                let has = |arena: &BlockArena| arena.manages(address);
-                let is_management = is_this || has(&self.rows) || self.versions.iter().any(has);
-                is_management.then(|| format!("memory management of {name}"))
-            })
+            .or_else(|| is_this.then(|| format!("memory management of {name}")))
     }
 
     /// Bytes that the table uses: of rows and versions without those given back for reuse, and of its indexes.

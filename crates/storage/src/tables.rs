@@ -34,13 +34,8 @@ use crate::unsettled::{Shared, Unsettled};
 use crate::version::{self, Pending, VersionHead, VersionRef};
 use crate::waiting::Waiting;
 
-/// Blocks that a slot takes from an arena at first, or gives back, at a time.
+/// Blocks that a slot takes from an arena, or gives back, at a time.
 const BATCH: usize = 16;
-/// Blocks that a slot takes at a time at most. Each time, cache lines move that other inserting slots want.
-const BATCH_MAX: usize = 256;
-/// The number of new blocks that a slot has taken for each block that it takes next, so that little memory waits for
-/// its use.
-const NEW_PER_TAKEN: usize = 32;
 /// Attempts between two tries to advance the epoch.
 const ADVANCE_EVERY: u32 = 8;
 /// Attempts between two looks at whether the indexes need memory soon.
@@ -94,7 +89,7 @@ impl<S: Shape> Tables<S> {
         let is_in_place = matches!(S::Data::KIND, DataKind::InPlace);
         assert!(is_in_place || !keeps_versions, "older versions are kept beside data in place");
         let tables = schema.tables.iter().enumerate();
-        let store = |(id, decl)| TableStore::new(TableId(id as u16), decl, schema, (slots, keeps_versions));
+        let store = |(id, decl)| TableStore::new(TableId(id as u16), decl, schema, keeps_versions);
         Ok(Self {
             stores: tables.map(store).collect::<Result<_, _>>()?,
             epochs: Epochs::new(slots),
@@ -170,7 +165,6 @@ impl<S: Shape> Tables<S> {
         let stock = self.stores.iter().map(|table| Stock {
             rows: Vec::new(),
             fresh: Vec::new(),
-            new: 0,
             versions: (0..table.groups()).map(|_| Vec::new()).collect(),
         });
         Slot {
@@ -236,17 +230,8 @@ struct Stock {
     rows: Vec<Block>,
     /// Of a table of owned rows, blocks that never were a row: any owner may get them.
     fresh: Vec<Block>,
-    /// The number of rows that the slot has taken from the arena and that nobody had used before.
-    new: usize,
     /// By column group.
     versions: Vec<Vec<Block>>,
-}
-
-impl Stock {
-    /// The number of rows that the slot takes next.
-    fn batch(&self) -> usize {
-        (self.new / NEW_PER_TAKEN).clamp(BATCH, BATCH_MAX)
-    }
 }
 
 /// Something unlinked, to be used again later.
@@ -338,7 +323,7 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn reclaim(&mut self) {
-        let (slot, at_once) = (self.id(), is_planted(&plants::REUSES_AT_ONCE));
+        let at_once = is_planted(&plants::REUSES_AT_ONCE);
         while let Some(unlinked) = self.waiting.pop(|epoch| at_once || self.tables.epochs.is_past(epoch)) {
             match unlinked {
                 Unlinked::Row(table, block) => {
@@ -356,7 +341,7 @@ impl<'db, S: Shape> Slot<'db, S> {
                     arena.retire(block, version::version_head_bytes::<S>());
                     versions.push(block);
                     if versions.len() > 2 * BATCH {
-                        arena.give(slot, versions, BATCH);
+                        arena.give(versions, BATCH);
                     }
                 }
                 Unlinked::Inline(table, group, block) => {
@@ -367,13 +352,11 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn stock_row(&mut self, table: TableId, block: Block) {
-        let slot = self.id();
-        let stock = &mut self.stock[usize::from(table.0)];
-        let (batch, rows) = (stock.batch(), &mut stock.rows);
+        let rows = &mut self.stock[usize::from(table.0)].rows;
         rows.push(block);
         // Blocks of owned rows stay here: they serve rows of the same owner only.
-        if rows.len() > BATCH + batch && !matches!(S::Data::KIND, DataKind::Owned) {
-            self.tables.get(table).rows.give(slot, rows, BATCH);
+        if rows.len() > 2 * BATCH && !matches!(S::Data::KIND, DataKind::Owned) {
+            self.tables.get(table).rows.give(rows, BATCH);
         }
     }
 
@@ -443,10 +426,8 @@ impl<'db, S: Shape> Slot<'db, S> {
     /// Memory for a row that nobody knows yet: its records have default headers and no value.
     pub fn new_row(&mut self, table: &'db TableStore<S>, home: Home) -> NewRow<'db, S> {
         assert!(core::ptr::eq(self.tables.get(table.id()), table), "a slot serves its database's tables");
-        let (slot, owner) = (self.id(), self.tables.owner(home));
-        let stock = &mut self.stock[usize::from(table.id().0)];
-        let batch = stock.batch();
-        let Stock { rows, fresh, new, .. } = stock;
+        let owner = self.tables.owner(home);
+        let Stock { rows, fresh, .. } = &mut self.stock[usize::from(table.id().0)];
         let (at, stock) = if let DataKind::Owned = S::Data::KIND {
             // A row's memory stays with its owner, so that a claim held on a partition keeps every
             // writer away from whatever was borrowed under it.
@@ -456,10 +437,7 @@ impl<'db, S: Shape> Slot<'db, S> {
             (None, rows)
         };
         let at = at.or_else(|| stock.pop()).unwrap_or_else(|| {
-            table.rows.take(slot, stock, batch, &self.tables.reserve, |at| {
-                *new += 1;
-                table.build_row(at);
-            });
+            table.rows.take(stock, BATCH, &self.tables.reserve, |at| table.build_row(at));
             stock.pop().expect("the arena gave blocks")
         });
         let row = RowRef { at, table };
@@ -569,14 +547,13 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn pooled_version(&mut self, record: RecordRef<'db, S>) -> VersionRef<'db, S> {
-        let slot = self.id();
         let table = self.tables.get(record.table());
         let stock = &mut self.stock[usize::from(record.table().0)].versions[record.group()];
         if stock.is_empty() {
             let words = record.width();
             // SAFETY: the group's arena gives blocks with room for a head and the record's width.
             let build = |at| unsafe { version::build_version::<S>(at, words) };
-            table.versions[record.group()].take(slot, stock, BATCH, &self.tables.reserve, build);
+            table.versions[record.group()].take(stock, BATCH, &self.tables.reserve, build);
         }
         let block = stock.pop().expect("the arena gave blocks");
         table.versions[record.group()].reuse(block);
@@ -786,7 +763,6 @@ impl<'db, S: Shape<Data = InPlace>> Slot<'db, S> {
 impl<S: Shape> Drop for Slot<'_, S> {
     /// The stock goes back to the arenas, and things that still wait go to the next slot.
     fn drop(&mut self) {
-        let slot = self.id();
         self.participant.unpin();
         self.waiting.stamp(|| self.tables.epochs.stamp());
         self.tables.left_behind.lock().append(&mut self.waiting);
@@ -794,10 +770,10 @@ impl<S: Shape> Drop for Slot<'_, S> {
         for (table, stock) in self.tables.stores.iter().zip(&mut self.stock) {
             // A row's memory stays with its owner, and serves no other.
             let rows = if let DataKind::Owned = S::Data::KIND { &mut stock.fresh } else { &mut stock.rows };
-            table.rows.give(slot, rows, rows.len());
+            table.rows.give(rows, rows.len());
             for (arena, versions) in table.versions.iter().zip(&mut stock.versions) {
                 let count = versions.len();
-                arena.give(slot, versions, count);
+                arena.give(versions, count);
             }
         }
     }
@@ -1119,7 +1095,7 @@ mod tests {
         );
         let mut blocks = Vec::new();
         let count = memory.version_bytes / stride - in_use;
-        store.versions[0].take(0, &mut blocks, count, &tables.reserve, |_| panic!("none is missing"));
+        store.versions[0].take(&mut blocks, count, &tables.reserve, |_| panic!("none is missing"));
         blocks.sort_unstable();
         blocks.dedup();
         assert_eq!(blocks.len(), count, "and none is there twice");

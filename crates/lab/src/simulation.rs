@@ -470,6 +470,29 @@ mod tests {
     }
 
     #[test]
+    fn the_length_of_a_run_can_be_chosen_and_is_a_choice_of_its_results() {
+        let chosen = Request { txns: Some(30), warmup_txns: Some(40), patience: Some(2), ..request() };
+        let shorter = plan(&chosen);
+        let Limit::Estimate(estimate) = shorter.job.limit else { panic!("no time") };
+        assert_eq!((estimate.warmup_commits, estimate.commits, estimate.patience), (40, 30, 2));
+        let of = |plan: &Plan, name: &str| json::choices(plan, 0).get(name).map(|choice| choice.to_string());
+        assert_eq!(of(&shorter, "warmup_txns").as_deref(), Some("40"));
+        assert_eq!(of(&shorter, "patience").as_deref(), Some("2"));
+        let standard = plan(&request());
+        assert_eq!((of(&standard, "warmup_txns"), of(&standard, "patience")), (None, None));
+        for (name, wrong) in [
+            ("--warmup-txns 0", Request { warmup_txns: Some(0), ..request() }),
+            ("--patience 0", Request { patience: Some(0), ..request() }),
+            ("--patience 1001", Request { patience: Some(PATIENCE_MAX + 1), ..request() }),
+            ("--warmup-txns", Request { machine: None, warmup_txns: Some(40), ..request() }),
+            ("--patience", Request { machine: None, patience: Some(2), ..request() }),
+        ] {
+            let says = Plan::new(catalogue(), &wrong).expect_err("refused").0;
+            assert!(says.contains(name), "{says}");
+        }
+    }
+
+    #[test]
     fn threads_of_a_core_can_be_left_out_and_then_the_machine_is_another() {
         let (all, one) = (plan(&request()), plan(&Request { smt: Some(1), ..request() }));
         let of = |plan: &Plan| plan.simulation.clone().expect("simulated");

@@ -113,9 +113,9 @@ impl BlockArena {
         Self { is_scattered: true, ..Self::new(self.stride) }
     }
 
-    /// The place in its chunk of the block that is carved from it as number `number`.
-    fn place(&self, chunk: &Chunk, number: usize) -> usize {
-        if self.is_scattered { scattered(number, chunk.blocks(self.stride)) } else { number }
+    /// The place of the block that is carved as number `number` from a chunk of so many.
+    fn place(&self, number: usize, blocks: usize) -> usize {
+        if self.is_scattered { scattered(number, blocks) } else { number }
     }
 
     /// Moves `count` blocks to the end of `to`. Blocks that were given back come first; `build` makes the blocks that
@@ -146,7 +146,7 @@ impl BlockArena {
                 state.carved = 0;
             }
             let chunk = state.chunks.last().expect("a chunk with room was just ensured");
-            to.push(offset(chunk.start, self.place(chunk, state.carved) * self.stride));
+            to.push(offset(chunk.start, self.place(state.carved, chunk.blocks(self.stride)) * self.stride));
             state.carved += 1;
         }
         let is_half_used =
@@ -191,7 +191,7 @@ impl BlockArena {
     }
 
     /// Visits the `index`-th of `of` shares of all blocks ever built, free ones included. The caller ensures that no
-    /// block is being written.
+    /// block is being built or written.
     pub(crate) fn for_each(&self, index: usize, of: usize, mut visit: impl FnMut(Block)) {
         let spans: Vec<_> = {
             let state = self.state.lock();
@@ -200,8 +200,7 @@ impl BlockArena {
         };
         for ((start, blocks), carved) in spans {
             for number in carved * index / of..carved * (index + 1) / of {
-                let place = if self.is_scattered { scattered(number, blocks) } else { number };
-                visit(offset(start, place * self.stride));
+                visit(offset(start, self.place(number, blocks) * self.stride));
             }
         }
     }

@@ -292,6 +292,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                 && (found.is_some() || tell_miss(&leaf.head, version, &mut missed)?)
             {
                 let made = self.made(leaf, key, found);
+                // An entry that was removed meanwhile is looked for again, so that its absence is told.
                 if made.is_some() == found.is_some() {
                     return Ok(made);
                 }
@@ -307,10 +308,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             let (leaf, version) = self.leaf_for(key, node::prefetch);
             let found = leaf.find(key);
             if leaf.head.latch.validate(version) {
-                let made = self.made(leaf, key, found);
-                if made.is_some() == found.is_some() {
-                    return made;
-                }
+                return self.made(leaf, key, found);
             }
             pause();
         }

@@ -216,12 +216,8 @@ const APART: usize = 1 << 31;
 const STOCKS: usize = if cfg!(loom) { 1 } else { 32 };
 /// Nodes of an index for each of its stocks: a small index has little memory ahead of its use.
 const NODES_PER_STOCK: usize = 64;
-/// Nodes that are made at a time, of a small index.
+/// Nodes that are made at a time.
 const AHEAD: usize = if cfg!(loom) { 1 } else { 8 };
-/// The maximum number of nodes that are made at a time.
-const AHEAD_MAX: usize = if cfg!(loom) { 1 } else { 64 };
-/// The nodes of a large index for each node that is made ahead: all stocks have a thirty-second of the nodes at most.
-const NODES_PER_AHEAD: usize = 32 * STOCKS;
 
 /// Nodes that are handed out held and taken back gone.
 pub(super) struct Pool<T> {
@@ -270,12 +266,10 @@ impl<T: Node> Pool<T> {
                 return (node, node.latch().revive());
             }
         }
-        let made = self.slab.len();
-        let stocks = (made / NODES_PER_STOCK).clamp(1, STOCKS);
+        let stocks = (self.slab.len() / NODES_PER_STOCK).clamp(1, STOCKS);
         let fresh = &mut self.stocks[near % stocks].lock().0;
         if fresh.is_empty() {
-            let ahead = (made / NODES_PER_AHEAD).clamp(AHEAD, AHEAD_MAX);
-            self.slab.push_all(ahead, T::new, |node| fresh.push(node));
+            self.slab.push_all(AHEAD, T::new, |node| fresh.push(node));
         }
         let node = fresh.pop().expect("nodes were just made");
         // SAFETY: as above.
@@ -337,7 +331,8 @@ impl<T: Node> Pool<T> {
 
     /// Whether an address is in one of the stocks of fresh nodes.
     pub(super) fn has_stock(&self, address: usize) -> bool {
-        self.stocks.as_ptr_range().contains(&core::ptr::with_exposed_provenance(address))
+        let stocks = self.stocks.as_ptr_range();
+        (stocks.start.addr()..stocks.end.addr()).contains(&address)
     }
 
     /// Bytes of all nodes, in use or free.

@@ -10,7 +10,7 @@ venv=${CONTEND_RAY_VENV:-${TMPDIR:-/tmp}/contend-ray-venv}
 contend=${1:-}
 if [[ -z $contend ]]; then
     (cd "$root" && cargo build -p contend-cli)
-    contend=$root/target/debug/contend
+    contend=${CARGO_TARGET_DIR:-$root/target}/debug/contend
 fi
 if [[ ! -x $venv/bin/python ]]; then
     python3 -m venv "$venv"

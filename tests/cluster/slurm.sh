@@ -16,7 +16,7 @@ fi
 contend=${1:-}
 if [[ -z $contend ]]; then
     (cd "$root" && cargo build -p contend-cli)
-    contend=$root/target/debug/contend
+    contend=${CARGO_TARGET_DIR:-$root/target}/debug/contend
 fi
 contend=$(realpath "$contend")
 folder=$(mktemp -d)

@@ -246,6 +246,10 @@ pub(crate) struct Sweep {
         conflicts_with_all = ["dry_run", "commands", "budget", "executor"]
     )]
     pub(crate) only: Vec<String>,
+    /// Simulated runs that are made side by side, each on a core of this host [default: the cores of this host, or as
+    /// many as its memory can hold]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
     /// The system that places the runs on hosts
     #[arg(long, value_enum, default_value_t = Executor::Local)]
     pub(crate) executor: Executor,
@@ -256,7 +260,7 @@ pub(crate) struct Sweep {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Executor {
-    /// All runs on this host, one after the other
+    /// All runs on this host: simulated ones side by side, all others one after the other
     Local,
     /// A Ray cluster, one run a host at a time
     Ray,
@@ -334,6 +338,9 @@ pub(crate) struct Conditions {
     /// The smallest ratio at which one scheme beats the other
     #[arg(long, value_name = "RATIO", default_value_t = 1.1, allow_negative_numbers = true)]
     margin: f64,
+    /// Compare the commits of this type of transaction [default: those of all types together]
+    #[arg(long = "type", value_name = "TYPE")]
+    of_type: Option<String>,
     /// The total time: two fifths to explore, the rest to test and to explain
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = minutes)]
     budget: f64,
@@ -379,6 +386,7 @@ impl Conditions {
             vary: self.vary.clone(),
             set: self.set.clone(),
             margin: self.margin,
+            of_type: self.of_type.clone(),
             seconds: self.seconds,
             warmup: self.warmup,
             budget_minutes: self.budget,
@@ -478,6 +486,10 @@ pub(crate) struct Reproduce {
     /// Runs of each scheme at each point, for a verdict that is undecided [default: those of the recipe]
     #[arg(long, value_name = "R")]
     pub(crate) repeat: Option<u64>,
+    /// Simulated runs that are made side by side, each on a core of this host [default: the cores of this host, or as
+    /// many as its memory can hold]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
     /// The seed of all random numbers [default: that of the recipe]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,

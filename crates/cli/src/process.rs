@@ -7,10 +7,10 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-use lab::sweep::{self, HostLock, Unit};
+use lab::sweep::{self, HostLock, Measuring, Unit};
 use lab::{Catalogue, Refusal};
 use results::{Line, Run};
-use sync::{Latched, waiter};
+use sync::{Latched, waiter, workers};
 
 use crate::live::{self, is_stopped};
 use crate::out::Out;
@@ -111,6 +111,30 @@ impl Points {
             let _ = child.kill().and_then(|()| child.wait());
         }
     }
+}
+
+/// Makes the missing runs of a sweep: `jobs` of the simulated ones side by side, and then the others, each alone on the
+/// host. Ends early if the user asks to stop, or if there is no time left.
+///
+/// # Errors
+/// A number of `jobs` that is not legal; a run that cannot be made; results that cannot be written. The results before
+/// the error are kept.
+pub(crate) fn make_all(mut measuring: Measuring<'_>, jobs: Option<usize>, out: &Out) -> Result<(), Refusal> {
+    let simulated = measuring.take_simulated();
+    let jobs = live::jobs(jobs, simulated.fits(), simulated.count())?;
+    if simulated.count() > 0 {
+        let points = Points::default();
+        let simulate = |number: usize, unit: &Unit| {
+            if is_stopped() { Ok(None) } else { points.simulate(number, &unit.command()) }
+        };
+        let work = || workers::run(jobs, false, |_| simulated.make(simulate));
+        let ended = live::watched(work, || simulated.line(), || points.end());
+        ended.into_iter().collect::<Result<(), Refusal>>()?;
+    }
+    if simulated.is_complete() {
+        measuring.all(|unit, label| run_unless_stopped(unit, label, out))?;
+    }
+    Ok(())
 }
 
 /// Makes a run in a separate process, alone on the host; `None` if the run was interrupted.

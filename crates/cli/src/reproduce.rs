@@ -8,7 +8,7 @@ use lab::{Catalogue, Refusal};
 
 use crate::args::{self, Format};
 use crate::out::Out;
-use crate::process::{build, run_unless_stopped};
+use crate::process::{build, make_all};
 use crate::sweep::left;
 use crate::{exit_code, live};
 
@@ -16,6 +16,7 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     if args.list {
         return Ok(list(args.format, out));
     }
+    live::judge_jobs(args.jobs)?;
     let Some(id) = &args.id else {
         return Err(Refusal("name an experiment: `contend reproduce --list` has them all".to_owned()));
     };
@@ -37,9 +38,7 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     let mut results = Vec::new();
     for (name, text, sweep) in sweeps {
         store.keep_recipe(text)?;
-        ended = ended.and_then(|()| {
-            Measuring::new(&sweep, &store)?.all(|unit, label| run_unless_stopped(unit, label, out))
-        });
+        ended = ended.and_then(|()| make_all(Measuring::new(&sweep, &store)?, args.jobs, out));
         let summary = Summary::new(&sweep, &store)?;
         results.push((name, sweep, summary));
     }

@@ -10,12 +10,9 @@ use crate::out::{Folder, Out, complain};
 use crate::process::Points;
 use crate::{CHECK_FAILED, REFUSED, exit_code, live};
 
-/// The maximum number of points side by side.
-const JOBS_MAX: usize = 1_024;
-
 pub(crate) fn simulate(catalogue: Catalogue, args: &Simulate, out: &mut Out) -> Result<u8, Refusal> {
     let study = Scaling::new(catalogue, &args.question())?;
-    let jobs = jobs(args.jobs, &study)?;
+    let jobs = live::jobs(args.jobs, study.side_by_side(), study.points())?;
     let folder = args.out.as_deref().map(Folder::open).transpose()?;
     live::take_interrupts();
     if args.format == Format::Text {
@@ -51,16 +48,6 @@ pub(crate) fn simulate(catalogue: Catalogue, args: &Simulate, out: &mut Out) -> 
     let mut board = board.lock();
     let code = board.end();
     board.refusal.take().map_or(Ok(code), Err)
-}
-
-/// Returns the number of points that are simulated side by side.
-fn jobs(asked: Option<usize>, study: &Scaling) -> Result<usize, Refusal> {
-    let fits = study.side_by_side();
-    match asked {
-        None => Ok(workers::cores().min(fits).min(study.points())),
-        Some(jobs) if (1..=JOBS_MAX).contains(&jobs) => Ok(jobs.min(study.points())),
-        Some(jobs) => Err(Refusal(format!("`--jobs {jobs}`: must be a whole number from 1 to {JOBS_MAX}"))),
-    }
 }
 
 /// The results so far, and the places where they go.

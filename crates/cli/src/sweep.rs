@@ -9,10 +9,11 @@ use results::Run;
 
 use crate::args::{self, Executor, Format};
 use crate::out::Out;
-use crate::process::{build, run_unless_stopped};
+use crate::process::{build, make_all};
 use crate::{exit_code, live, ray};
 
 pub(crate) fn sweep(catalogue: Catalogue, args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
+    live::judge_jobs(args.jobs)?;
     let (sweep, text) = planned(catalogue, args)?;
     let folder = args.out.clone().unwrap_or_else(|| args.recipe.with_extension(""));
     if args.executor != Executor::Local {
@@ -23,7 +24,7 @@ pub(crate) fn sweep(catalogue: Catalogue, args: &args::Sweep, out: &mut Out) -> 
         return Ok(0);
     }
     if !args.only.is_empty() {
-        return only(&sweep, &args.only, &ResultStore::open(&folder)?, args.format, out);
+        return only(&sweep, args, &ResultStore::open(&folder)?, out);
     }
     let store = ResultStore::open(&folder)?;
     let recipe = store.keep_recipe(&text)?;
@@ -33,7 +34,7 @@ pub(crate) fn sweep(catalogue: Catalogue, args: &args::Sweep, out: &mut Out) -> 
     live::take_interrupts();
     let ended = match args.executor {
         Executor::Ray => ray::measure(&sweep, &store, &text),
-        _ => Measuring::new(&sweep, &store)?.all(|unit, label| run_unless_stopped(unit, label, out)),
+        _ => make_all(Measuring::new(&sweep, &store)?, args.jobs, out),
     };
     // Results are shown even if the sweep ended with an error.
     let summary = Summary::new(&sweep, &store)?;
@@ -92,22 +93,15 @@ pub(crate) fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>,
 }
 
 /// Makes some runs, and prints the outcome of each.
-fn only(
-    sweep: &Sweep,
-    ids: &[String],
-    store: &ResultStore,
-    format: Format,
-    out: &mut Out,
-) -> Result<u8, Refusal> {
-    let units = sweep.only(ids)?;
+fn only(sweep: &Sweep, args: &args::Sweep, store: &ResultStore, out: &mut Out) -> Result<u8, Refusal> {
+    let units = sweep.only(&args.only)?;
     live::take_interrupts();
-    let measuring = Measuring::only(sweep, store, units.clone())?;
-    let ended = measuring.all(|unit, label| run_unless_stopped(unit, label, out));
+    let ended = make_all(Measuring::only(sweep, store, units.clone())?, args.jobs, out);
     let mut has_failed = false;
     for unit in units {
         let Some(entry) = store.get(&unit.id)? else { continue };
         has_failed |= entry.run.is_failed();
-        match format {
+        match args.format {
             Format::Text => out.print(&format!("{}: {}\n", sweep.label(unit), outcome(&entry.run))),
             Format::Json => out.print(&format!("{}\n", entry.run)),
         }

@@ -175,6 +175,27 @@ fn an_interrupted_study_keeps_the_points_that_are_done() {
 }
 
 #[test]
+fn a_recipe_has_the_same_results_however_many_runs_are_made_side_by_side() {
+    let folder = std::env::temp_dir().join(format!("contend-jobs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("writable");
+    let recipe = folder.join("recipe.toml");
+    let text = "title = \"jobs\"\nworkload = \"ycsb\"\nschemes = [\"silo\", \"no_wait\"]\n[settings]\nmachine = \
+                \"epyc\"\ntxns = 40\n\"ycsb.records\" = 1000\n[vary]\nworkers = [1, 2, 3]\n[why]\n\"ycsb.records\" = \
+                \"loads in a moment\"\n";
+    std::fs::write(&recipe, text).expect("writable");
+    let sweep = |jobs: &str| {
+        let out = folder.join(jobs);
+        let line = format!("sweep {} --out {} --jobs {jobs} --format json", recipe.display(), out.display());
+        lines(&line)
+    };
+    let (alone, together) = (sweep("1"), sweep("4"));
+    assert_eq!(alone.len(), 6, "{alone:?}");
+    assert_eq!(alone, together);
+    assert_refused(&format!("sweep {} --jobs 0", recipe.display()), "from 1 to");
+    std::fs::remove_dir_all(folder).expect("its own directory");
+}
+
+#[test]
 fn machines_are_listed() {
     let text = output("list machines");
     let text = String::from_utf8_lossy(&text.stdout);

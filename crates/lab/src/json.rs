@@ -12,6 +12,7 @@ use results::{
 };
 use runs::{CheckVerdict, Logged, Phase, TableMemory};
 use serde_json::{Map, Value, json};
+use simulations::HotLine;
 use stdx::RetryCounts;
 use trials::{CampaignReport, Replay, TrialSubject, TrialViolation};
 
@@ -391,12 +392,13 @@ fn simulation(plan: &Plan, record: &Record) -> Option<Simulation> {
         slowdown: costs.slowdown(record),
         spent_s: spent_s.collect(),
         spent: shares.map(|(name, share)| (name.to_owned(), share)).collect(),
-        hot_lines: costs
-            .hottest
-            .iter()
-            .map(|line| results::HottestLine { name: line.name.clone(), share: line.share })
-            .collect(),
+        hot_lines: costs.hottest.iter().map(hottest).collect(),
+        hot_parts: costs.hot_parts.iter().map(hottest).collect(),
     })
+}
+
+fn hottest(line: &HotLine) -> results::HottestLine {
+    results::HottestLine { name: line.name.clone(), share: line.share }
 }
 
 /// Returns the figures of the log, and the file systems that it was written to.

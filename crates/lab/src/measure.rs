@@ -102,9 +102,9 @@ impl Plan {
     fn simulate(&self, position: usize, simulation: &SimulationPlan) -> Result<Record, Refusal> {
         let (subject, round) = self.order[position];
         let planned = &self.subjects[subject];
-        let Simulated { measured, counts, spent, hottest, host_ns, implicit_rows } =
+        let Simulated { measured, counts, spent, hottest, hot_parts, host_ns, implicit_rows } =
             planned.simulated.run(&self.simulation_spec(planned, simulation))?;
-        let simulated = Some(SimulationCosts { counts, spent, hottest, host_ns, implicit_rows });
+        let simulated = Some(SimulationCosts { counts, spent, hottest, hot_parts, host_ns, implicit_rows });
         let (mix, peak_rss_bytes) = (self.mix()?, machine::peak_rss_bytes());
         Ok(Record { subject, round, measured, peak_rss_bytes, mix, simulated })
     }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use results::{CheckVerdict, Run};
+use results::{CheckVerdict, HottestLine, Run, Simulation};
 use runs::Phase;
 
 use crate::simulation::{ERROR_MAX, PARTS, limit};
@@ -87,8 +87,7 @@ impl Scaling {
 
     /// Returns the number of points that the free memory of this host can hold at the same time, from 1 on.
     pub fn side_by_side(&self) -> usize {
-        let needed = self.plans.iter().map(Plan::needed_bytes).max().unwrap_or_default();
-        machine::available_bytes().map_or(usize::MAX, |free| (free / needed.max(1)).max(1) as usize)
+        machine::fits(self.plans.iter().map(Plan::needed_bytes))
     }
 
     /// Returns the arguments with which `contend` simulates a point, and prints its result as a line of JSON.
@@ -142,7 +141,11 @@ impl Scaling {
         lines.add(format!("shares of the sampled transactions' time, by phase\n{}", self.phases(results)));
         lines.add(format!(
             "hottest cache lines, with their share of the time of accesses\n{}",
-            self.hot_lines(results)
+            self.hottest(results, "line", |simulation| &simulation.hot_lines)
+        ));
+        lines.add(format!(
+            "hottest parts, all of their lines together\n{}",
+            self.hottest(results, "part", |simulation| &simulation.hot_parts)
         ));
         self.notes(results, &mut lines);
         lines.0
@@ -207,12 +210,17 @@ impl Scaling {
         self.shares(results, (&[], Phase::NAMES), |run| (Vec::new(), run.breakdown.as_ref()))
     }
 
-    /// Returns the lines for which threads waited longest.
-    fn hot_lines(&self, results: &[Option<Run>]) -> String {
+    /// Returns the lines, or the parts, for which threads waited longest.
+    fn hottest(
+        &self,
+        results: &[Option<Run>],
+        what: &str,
+        of: impl Fn(&Simulation) -> &Vec<HottestLine>,
+    ) -> String {
         let mut table = Table::default();
-        table.row(["scheme", "cores", "line", "share", "next", "share"]);
+        table.row(["scheme", "cores", what, "share", "next", "share"]);
         for run in self.rows(results).flat_map(|(_, of_scheme)| of_scheme).flatten() {
-            let hottest = run.simulation.as_ref().map_or(&[][..], |simulation| &simulation.hot_lines);
+            let hottest = run.simulation.as_ref().map_or(&[][..], |simulation| of(simulation));
             let mut cells = vec![run.choices.scheme.clone(), run.choices.workers.to_string()];
             for at in 0..2 {
                 let line = hottest.get(at);

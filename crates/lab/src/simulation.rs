@@ -81,6 +81,8 @@ pub struct SimulationCosts {
     pub spent: Spent,
     /// The cache lines for which threads waited longest because other cores had them, the longest first.
     pub hottest: Vec<HotLine>,
+    /// The parts of the database whose lines together were waited for longest, the longest first.
+    pub hot_parts: Vec<HotLine>,
     /// Nanoseconds of the host that the simulation of the transactions took.
     pub host_ns: u64,
     /// The number of rows that were made only when they were touched, or never.
@@ -526,6 +528,7 @@ mod tests {
                 counts,
                 spent,
                 hottest: Vec::new(),
+                hot_parts: Vec::new(),
                 host_ns: 5_000_000_000,
                 implicit_rows: 0,
             };

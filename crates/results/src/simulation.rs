@@ -48,6 +48,9 @@ pub struct Simulation {
     pub spent: BTreeMap<String, f64>,
     /// The cache lines for which threads waited longest because other cores had them, the longest first.
     pub hot_lines: Vec<HottestLine>,
+    /// The parts of the database whose lines together were waited for longest, the longest first: rows of a table,
+    /// leaves of an index and the like. They are counted over the 4,096 lines that were waited for longest.
+    pub hot_parts: Vec<HottestLine>,
 }
 
 /// A cache line for which threads waited because other cores had it.

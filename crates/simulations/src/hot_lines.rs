@@ -1,4 +1,7 @@
-//! Names of cache lines: the row, or the part of the scheme, whose words are in a line.
+//! Names of cache lines: the row, or the part of the scheme, whose words are in a line; and the parts whose lines
+//! together were waited for longest.
+
+use std::collections::BTreeMap;
 
 use engine_sim::{Database, Scheme};
 use sim::Spent;
@@ -7,31 +10,53 @@ use storage_sim::TableStore;
 use crate::HotLine;
 
 /// The number of lines that are named.
-pub(crate) const COUNT: usize = 8;
+const COUNT: usize = 8;
+/// The number of lines that are counted for the part that they are of.
+pub(crate) const COUNTED: usize = 4_096;
 
-/// Names the lines at these addresses, for which threads have waited so many picoseconds.
+/// Names the lines at these addresses, for which threads have waited so many picoseconds, the longest first. Returns
+/// the lines that were waited for longest, and the parts of the database that were waited for longest by all these
+/// lines.
 pub(crate) fn name<S: Scheme>(
     db: &Database<S>,
     hottest: &[(usize, u64)],
     line_bytes: usize,
     spent: &Spent,
-) -> Vec<HotLine> {
-    let lines: Vec<usize> = hottest.iter().map(|(address, _)| *address).collect();
-    let mut names: Vec<Option<String>> = vec![None; lines.len()];
+) -> (Vec<HotLine>, Vec<HotLine>) {
     let scheme = core::ptr::from_ref(db.scheme()).addr();
-    note(&lines, line_bytes, (scheme, size_of::<S>()), &mut names, &|| {
-        "words of the scheme itself".to_owned()
-    });
+    let of_scheme = (scheme, size_of::<S>());
+    let lines: Vec<usize> = hottest.iter().take(COUNT).map(|(address, _)| *address).collect();
+    let mut names: Vec<Option<String>> = vec![None; lines.len()];
+    note(&lines, line_bytes, of_scheme, &mut names, &|| WORDS_OF_SCHEME.to_owned());
     db.tables().iter().for_each(|table| note_rows(table, &lines, line_bytes, &mut names));
     for (line, name) in lines.iter().zip(&mut names) {
         *name = name.take().or_else(|| db.tables().part_at(*line));
     }
     let all = spent.sum().max(1) as f64;
-    let hot = |(name, (_, ps)): (Option<String>, &(usize, u64))| HotLine {
+    let hot = |name: Option<String>, ps: u64| HotLine {
         name: name.unwrap_or_else(|| "memory of the scheme or of its driver".to_owned()),
-        share: *ps as f64 / all,
+        share: ps as f64 / all,
     };
-    names.into_iter().zip(hottest).map(hot).collect()
+    let mut parts: BTreeMap<Option<String>, u64> = BTreeMap::new();
+    for &(line, ps) in hottest {
+        let mut name = [None];
+        note(&[line], line_bytes, of_scheme, &mut name, &|| WORDS_OF_SCHEME.to_owned());
+        let [name] = name.map(|name| name.or_else(|| db.tables().part_at(line)));
+        *parts.entry(name.map(|name| without_numbers(&name))).or_default() += ps;
+    }
+    let lines = names.into_iter().zip(hottest).map(|(name, (_, ps))| hot(name, *ps)).collect();
+    let mut parts: Vec<HotLine> = parts.into_iter().map(|(name, ps)| hot(name, ps)).collect();
+    parts.sort_by(|one, other| other.share.total_cmp(&one.share));
+    parts.truncate(COUNT);
+    (lines, parts)
+}
+
+const WORDS_OF_SCHEME: &str = "words of the scheme itself";
+
+/// Returns the name of a kind of part: the name of one without its number.
+fn without_numbers(name: &str) -> String {
+    let words = name.split(' ').filter(|word| word.parse::<u64>().is_err());
+    words.collect::<Vec<&str>>().join(" ")
 }
 
 /// Names the lines that have words of a table's rows.
@@ -64,5 +89,16 @@ fn note(
         if start < line + line_bytes && start + bytes > *line && name.is_none() {
             *name = Some(says());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_one_kind_have_one_name() {
+        assert_eq!(without_numbers("session 12 in the epoch of memory"), "session in the epoch of memory");
+        assert_eq!(without_numbers("order_line rows"), "order_line rows");
     }
 }

@@ -110,10 +110,11 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
         let times = Times { load_ns: loaded_ns - start_ns, check_ns: clock::now_ns() - run_ns };
         let (counts, spent) = timed.counts();
         let line_bytes = spec.machine.line_bytes as usize;
-        let hottest = hot_lines::name(db, &timed.hottest(hot_lines::COUNT), line_bytes, &spent);
+        let hottest = timed.hottest(hot_lines::COUNTED);
+        let (hottest, hot_parts) = hot_lines::name(db, &hottest, line_bytes, &spent);
         let measured = measured(outcome, verdict, &times);
         let host_ns = run_ns - loaded_ns;
-        Ok(Simulated { measured, counts, spent, hottest, host_ns, implicit_rows })
+        Ok(Simulated { measured, counts, spent, hottest, hot_parts, host_ns, implicit_rows })
     })
 }
 

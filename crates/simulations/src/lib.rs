@@ -73,13 +73,16 @@ pub struct Simulated {
     pub spent: Spent,
     /// The cache lines for which threads waited longest because other cores had them, the longest first.
     pub hottest: Vec<HotLine>,
+    /// The parts of the database whose lines together were waited for longest, the longest first: of the lines that
+    /// were waited for longest, some thousands.
+    pub hot_parts: Vec<HotLine>,
     /// Nanoseconds of this machine that the simulation of the transactions took.
     pub host_ns: u64,
     /// The number of implicit rows, 0 if all rows were loaded.
     pub implicit_rows: u64,
 }
 
-/// A cache line for which threads waited because other cores had it.
+/// A cache line, or all of a kind, for which threads waited because other cores had it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HotLine {
     /// The name of what is in the line: a row of a table, words of the scheme, or neither.

@@ -5,9 +5,10 @@
 //! (2) `build` runs once for each block, before it is first handed out: blocks are type-stable.
 
 use core::alloc::Layout;
+use core::ops::Range;
 use core::ptr::NonNull;
 
-use sync::atomic::{AtomicBool, Ordering};
+use sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use sync::{Latched, Padded, recycled};
 
 /// A block's address.
@@ -57,28 +58,39 @@ impl Reserve {
     }
 }
 
-/// Hands out blocks of one size, in batches, so that its latch is taken rarely.
+/// Hands out blocks of one size, in batches. Blocks are numbered; those that were never used are handed out by a count,
+/// without a latch, so that an insert of one thread delays no other.
 #[derive(Debug)]
 pub(crate) struct BlockArena {
     stride: usize,
     /// Whether blocks that are handed out one after the other are apart: see [`scattered`].
     is_scattered: bool,
-    state: Padded<Latched<State>>,
+    /// The chunk with the highest numbers.
+    newest: AtomicPtr<Numbered>,
+    /// Whether blocks were given back, and wait for use.
+    has_free: AtomicBool,
     /// Whether the next chunk should be made soon: the last is half used up.
     is_low: AtomicBool,
+    /// The number of blocks that were handed out for the first time.
+    carved: Padded<AtomicUsize>,
+    state: Padded<Latched<State>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    chunks: Vec<Chunk>,
-    /// Blocks carved from the last chunk; the earlier chunks have no room for another block.
-    carved: usize,
+    /// By their numbers. They stay where they are, since `newest` is one of them.
+    chunks: Vec<Box<Numbered>>,
     /// Blocks that were given back, ready for use.
     free: Vec<Block>,
     /// The next chunk of `HUGE` bytes.
     next: Option<Chunk>,
-    /// Whether a thread is making the next chunk.
-    is_coming: bool,
+}
+
+/// A chunk whose blocks have the numbers from `first` on.
+#[derive(Debug)]
+struct Numbered {
+    first: usize,
+    chunk: Chunk,
 }
 
 #[derive(Debug)]
@@ -90,22 +102,20 @@ pub(crate) struct Chunk {
 // SAFETY: blocks are plain addresses; the arena hands each to one owner at a time, invariant (1).
 unsafe impl Send for State {}
 
-impl State {
-    /// The blocks carved from each chunk.
-    fn carved(&self, stride: usize) -> impl Iterator<Item = usize> {
-        let last = self.chunks.len().saturating_sub(1);
-        let blocks =
-            move |(at, chunk): (usize, &Chunk)| if at == last { self.carved } else { chunk.blocks(stride) };
-        self.chunks.iter().enumerate().map(blocks)
-    }
-}
-
 impl BlockArena {
     /// An arena of blocks of at least `bytes` bytes. Small blocks are laid out so that they straddle no
     /// cache line; large ones begin at one.
     pub(crate) fn new(bytes: usize) -> Self {
         let stride = if bytes <= 64 { bytes.next_power_of_two().max(8) } else { bytes.next_multiple_of(64) };
-        Self { stride, is_scattered: false, state: Padded::default(), is_low: AtomicBool::new(false) }
+        Self {
+            stride,
+            is_scattered: false,
+            newest: AtomicPtr::default(),
+            has_free: AtomicBool::new(false),
+            is_low: AtomicBool::new(false),
+            carved: Padded::default(),
+            state: Padded::default(),
+        }
     }
 
     /// An empty arena of blocks of the same size, which are not handed out in the order of their addresses.
@@ -119,44 +129,84 @@ impl BlockArena {
     }
 
     /// Moves `count` blocks to the end of `to`. Blocks that were given back come first; `build` makes the blocks that
-    /// were never used, without the latch: it is the first to touch their memory, which takes long.
+    /// were never used.
     pub(crate) fn take(
         &self,
         to: &mut Vec<Block>,
         count: usize,
         reserve: &Reserve,
-        mut build: impl FnMut(Block),
+        build: impl FnMut(Block),
     ) {
-        let reused = self.carve(to, count, reserve);
-        let fresh = to.len() - (count - reused);
-        to[fresh..].iter().for_each(|&block| build(block));
+        // Relaxed: a hint. Which blocks there are is read under the latch.
+        let reused = if self.has_free.load(Ordering::Relaxed) { self.take_free(to, count) } else { 0 };
+        if reused < count {
+            let first_new = to.len();
+            self.carve(to, count - reused, reserve);
+            to[first_new..].iter().copied().for_each(build);
+        }
     }
 
-    /// Moves `count` blocks to the end of `to`, first those that were given back, whose number is returned.
-    fn carve(&self, to: &mut Vec<Block>, count: usize, reserve: &Reserve) -> usize {
-        let state = &mut *self.state.lock();
-        let reused = count.min(state.free.len());
-        to.extend(state.free.drain(state.free.len() - reused..));
-        for _ in reused..count {
-            if state.chunks.last().is_none_or(|chunk| state.carved == chunk.blocks(self.stride)) {
-                let so_far: usize = state.chunks.iter().map(|chunk| chunk.layout.size()).sum();
-                let bytes = so_far.clamp(CHUNK_MIN, HUGE).max(self.stride);
-                let next = if bytes == HUGE { state.next.take() } else { None };
-                state.chunks.push(next.unwrap_or_else(|| reserve.take(bytes)));
-                state.carved = 0;
-            }
-            let chunk = state.chunks.last().expect("a chunk with room was just ensured");
-            to.push(offset(chunk.start, self.place(state.carved, chunk.blocks(self.stride)) * self.stride));
-            state.carved += 1;
+    /// Moves up to `count` blocks that were given back to the end of `to`, and returns their number.
+    fn take_free(&self, to: &mut Vec<Block>, count: usize) -> usize {
+        let free = &mut self.state.lock().free;
+        let reused = count.min(free.len());
+        to.extend(free.drain(free.len() - reused..));
+        if free.is_empty() {
+            // Relaxed: a hint, as above.
+            self.has_free.store(false, Ordering::Relaxed);
         }
-        let is_half_used =
-            |chunk: &Chunk| chunk.layout.size() == HUGE && 2 * state.carved > chunk.blocks(self.stride);
-        if state.next.is_none() && !state.is_coming && state.chunks.last().is_some_and(is_half_used) {
-            state.is_coming = true;
+        reused
+    }
+
+    /// Moves `count` blocks that were never used to the end of `to`.
+    fn carve(&self, to: &mut Vec<Block>, count: usize, reserve: &Reserve) {
+        // Relaxed: each number is given once; nobody but the caller touches the blocks before they are built.
+        let first = self.carved.fetch_add(count, Ordering::Relaxed);
+        let numbers = first..first + count;
+        // SAFETY: the chunks live as long as the arena, and do not move. Acquire: their contents were written before.
+        let newest = unsafe { self.newest.load(Ordering::Acquire).as_ref() };
+        let has_all = |chunk: &&Numbered| {
+            let of_chunk = chunk.numbers(self.stride);
+            of_chunk.start <= numbers.start && numbers.end <= of_chunk.end
+        };
+        match newest.filter(has_all) {
+            Some(chunk) => self.hand_out(chunk, numbers, to),
+            None => self.hand_out_of_many(numbers, reserve, to),
+        }
+    }
+
+    /// Moves the blocks of these numbers to the end of `to`, and makes the chunks that they need.
+    #[cold]
+    fn hand_out_of_many(&self, numbers: Range<usize>, reserve: &Reserve, to: &mut Vec<Block>) {
+        let State { chunks, next, .. } = &mut *self.state.lock();
+        let end = |chunks: &[Box<Numbered>]| chunks.last().map_or(0, |last| last.numbers(self.stride).end);
+        while end(chunks) < numbers.end {
+            let so_far: usize = chunks.iter().map(|numbered| numbered.chunk.layout.size()).sum();
+            let bytes = so_far.clamp(CHUNK_MIN, HUGE).max(self.stride);
+            let ahead = if bytes == HUGE { next.take() } else { None };
+            let chunk = ahead.unwrap_or_else(|| reserve.take(bytes));
+            let mut numbered = Box::new(Numbered { first: end(chunks), chunk });
+            // Release: whoever finds the chunk finds its contents.
+            self.newest.store(&raw mut *numbered, Ordering::Release);
+            chunks.push(numbered);
+        }
+        let holds_first = |chunk: &Box<Numbered>| chunk.numbers(self.stride).end <= numbers.start;
+        for chunk in &chunks[chunks.partition_point(holds_first)..] {
+            let of_chunk = chunk.numbers(self.stride);
+            self.hand_out(chunk, numbers.start.max(of_chunk.start)..numbers.end.min(of_chunk.end), to);
+        }
+    }
+
+    /// Moves the blocks of these numbers, which are of the chunk, to the end of `to`.
+    fn hand_out(&self, numbered: &Numbered, numbers: Range<usize>, to: &mut Vec<Block>) {
+        let blocks = numbered.chunk.blocks(self.stride);
+        let half = numbered.first + blocks / 2;
+        if numbers.contains(&half) && numbered.chunk.layout.size() == HUGE {
             // Relaxed: a hint. The thread that takes it up finds the rest under the latch.
             self.is_low.store(true, Ordering::Relaxed);
         }
-        reused
+        let block = |number: usize| self.place(number - numbered.first, blocks) * self.stride;
+        to.extend(numbers.map(|number| offset(numbered.chunk.start, block(number))));
     }
 
     /// Makes the next chunk when the last is half used up. Called without a latch: the system takes long to provide its
@@ -166,15 +216,20 @@ impl BlockArena {
         // Relaxed, twice: it shares the work out and orders nothing.
         if self.is_low.load(Ordering::Relaxed) && self.is_low.swap(false, Ordering::Relaxed) {
             let next = reserve.take_populated();
-            let state = &mut *self.state.lock();
-            (state.next, state.is_coming) = (Some(next), false);
+            self.state.lock().next = Some(next);
         }
     }
 
     /// Takes back the last `count` blocks of `from`.
     pub(crate) fn give(&self, from: &mut Vec<Block>, count: usize) {
+        if count == 0 {
+            return;
+        }
         let keep = from.len() - count;
-        self.state.lock().free.extend(from.drain(keep..));
+        let free = &mut self.state.lock().free;
+        free.extend(from.drain(keep..));
+        // Relaxed: a hint, see `take`.
+        self.has_free.store(true, Ordering::Relaxed);
     }
 
     /// Declares that nobody may touch the contents of a block behind its first `head` bytes before
@@ -193,12 +248,13 @@ impl BlockArena {
     /// Visits the `index`-th of `of` shares of all blocks ever built, free ones included. The caller ensures that no
     /// block is being built or written.
     pub(crate) fn for_each(&self, index: usize, of: usize, mut visit: impl FnMut(Block)) {
-        let spans: Vec<_> = {
-            let state = self.state.lock();
-            let whole = |chunk: &Chunk| (chunk.start, chunk.blocks(self.stride));
-            state.chunks.iter().map(whole).zip(state.carved(self.stride)).collect()
+        let all = self.carved();
+        let of_chunk = |numbered: &Box<Numbered>| {
+            let blocks = numbered.chunk.blocks(self.stride);
+            (numbered.chunk.start, blocks, all.saturating_sub(numbered.first).min(blocks))
         };
-        for ((start, blocks), carved) in spans {
+        let spans: Vec<_> = self.state.lock().chunks.iter().map(of_chunk).collect();
+        for (start, blocks, carved) in spans {
             for number in carved * index / of..carved * (index + 1) / of {
                 visit(offset(start, self.place(number, blocks) * self.stride));
             }
@@ -207,7 +263,7 @@ impl BlockArena {
 
     /// Whether an address is in one of the blocks' chunks.
     pub(crate) fn has(&self, address: usize) -> bool {
-        self.state.lock().chunks.iter().any(|chunk| chunk.has(address))
+        self.state.lock().chunks.iter().any(|numbered| numbered.chunk.has(address))
     }
 
     /// Bytes from one block to the next.
@@ -218,9 +274,21 @@ impl BlockArena {
 
     /// Bytes of all blocks ever built, and the bytes among these that were given back.
     pub(crate) fn bytes(&self) -> (usize, usize) {
-        let state = self.state.lock();
-        let carved: usize = state.carved(self.stride).sum();
-        (carved * self.stride, state.free.len() * self.stride)
+        let free = self.state.lock().free.len();
+        (self.carved() * self.stride, free * self.stride)
+    }
+
+    /// The number of blocks that were handed out for the first time.
+    fn carved(&self) -> usize {
+        // Relaxed: exact if the caller knows that nobody takes blocks, and otherwise an estimate.
+        self.carved.load(Ordering::Relaxed)
+    }
+}
+
+impl Numbered {
+    /// The numbers of the chunk's blocks.
+    fn numbers(&self, stride: usize) -> Range<usize> {
+        self.first..self.first + self.chunk.blocks(stride)
     }
 }
 
@@ -321,6 +389,8 @@ impl Drop for Chunk {
 
 #[cfg(test)]
 mod tests {
+    use sync::workers;
+
     use super::*;
 
     #[test]
@@ -347,7 +417,7 @@ mod tests {
             arena.take(&mut blocks, 100, &reserve, |_| ());
             let state = arena.state.lock();
             if state.chunks.len() > chunks {
-                ahead.extend(state.chunks.last().map(|chunk| (chunk.start, chunk.layout.size())));
+                ahead.extend(state.chunks.last().map(|last| (last.chunk.start, last.chunk.layout.size())));
             }
             drop(state);
             let had_next = arena.state.lock().next.is_some();
@@ -355,8 +425,9 @@ mod tests {
             let state = arena.state.lock();
             if let Some(next) = state.next.as_ref().filter(|_| !had_next) {
                 let last = state.chunks.last().expect("there is one");
-                assert_eq!(last.layout.size(), HUGE, "small arenas need none");
-                assert!(2 * state.carved > last.blocks(64), "half of the last is used up");
+                assert_eq!(last.chunk.layout.size(), HUGE, "small arenas need none");
+                let used = arena.carved() - last.first;
+                assert!(2 * used > last.chunk.blocks(64), "half of the last is used up");
                 ahead.push((next.start, 0));
             }
         }
@@ -366,6 +437,37 @@ mod tests {
         blocks.sort_unstable();
         blocks.dedup();
         assert_eq!(blocks.len(), 8 * (HUGE / 64) / 100 * 100, "no block is handed out twice");
+    }
+
+    #[test]
+    fn threads_get_blocks_of_their_own() {
+        const EACH: usize = 40_000;
+        let (arena, reserve, built) = (BlockArena::new(64), Reserve::default(), AtomicUsize::new(0));
+        let taken = Latched::new(Vec::new());
+        workers::run(2, false, |_| {
+            let mut blocks = Vec::new();
+            while blocks.len() < EACH {
+                // Counts that do not divide the chunks', so that some are taken across their ends.
+                arena.take(&mut blocks, 37, &reserve, |_| {
+                    // Relaxed: a count, read when the threads have ended.
+                    built.fetch_add(1, Ordering::Relaxed);
+                });
+                if blocks.len() % 5 == 0 {
+                    arena.give(&mut blocks, 20);
+                }
+                arena.populate_ahead(&reserve);
+            }
+            taken.lock().extend(blocks.iter().map(|block| block.as_ptr().addr()));
+        });
+        let mut blocks = taken.into_inner();
+        let count = blocks.len();
+        blocks.sort_unstable();
+        blocks.dedup();
+        assert_eq!(blocks.len(), count, "no block is handed out twice");
+        let (carved, free) = arena.bytes();
+        // Relaxed: the threads have ended.
+        assert_eq!(built.load(Ordering::Relaxed) * 64, carved, "each is built once");
+        assert_eq!(carved - free, count * 64);
     }
 
     #[test]

@@ -9,8 +9,8 @@
 //!
 //! An unpinned participant, however long it idles, holds up nothing.
 
-use sync::Padded;
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use sync::{Padded, is_in};
 
 /// The epoch counter and its participants.
 #[derive(Debug)]
@@ -38,14 +38,14 @@ pub(crate) struct Participant<'e> {
 impl Epochs {
     /// The part of the epochs that has an address, in words.
     pub(crate) fn part_at(&self, address: usize) -> Option<String> {
-        let is_of = |start: usize, bytes: usize| (start..start + bytes).contains(&address);
-        if is_of(core::ptr::from_ref(&self.now).addr(), size_of_val(&self.now)) {
+        if is_in(&self.now, address) {
             return Some("the epoch of memory".to_owned());
         }
-        let start = self.seats.as_ptr().addr();
-        let bytes = size_of_val(&*self.seats);
-        let number = || (address - start) / size_of::<Padded<Seat>>();
-        is_of(start, bytes).then(|| format!("session {} in the epoch of memory", number()))
+        if is_in(&self.used, address) {
+            return Some("the number of sessions in the epoch of memory".to_owned());
+        }
+        let number = || (address - self.seats.as_ptr().addr()) / size_of::<Padded<Seat>>();
+        is_in(&*self.seats, address).then(|| format!("session {} in the epoch of memory", number()))
     }
 
     /// Room for `seats` participants.

@@ -15,7 +15,7 @@ use crate::row::{Direction, Index, SecondaryKeys, TableId};
 use crate::schema::{FirstMemory, GroupDecl, Lookup, NoMemory, Schema, TableDecl};
 use crate::shape::{LeafMeta, Shape};
 use crate::version;
-use sync::Padded;
+use sync::{Padded, is_in};
 
 /// An index of any kind and key width. A table's index is matched once per operation, by a branch that
 /// always goes the same way; the search below is generic and inlined.
@@ -549,13 +549,9 @@ impl<S: Shape> TableStore<S> {
     pub fn part_at(&self, address: usize) -> Option<String> {
         let name = self.name;
         let of_index = |index: &AnyIndex<S::Leaf>, of: &str| {
-            let head = core::ptr::from_ref(index).addr();
-            let is_head = (head..head + size_of_val(index)).contains(&address);
-            let part = if is_head { Some("head") } else { index.part_at(address) };
+            let part = if is_in(index, address) { Some("head") } else { index.part_at(address) };
             part.map(|part| format!("{part} of the {of} index of {name}"))
         };
-        let this = core::ptr::from_ref(self).addr();
-        let is_this = (this..this + size_of::<Self>()).contains(&address);
         let mut secondary = self.secondary.iter().flatten();
         of_index(&self.primary, "primary")
             .or_else(|| secondary.find_map(|secondary| of_index(&secondary.index, secondary.decl.name)))
@@ -565,7 +561,7 @@ impl<S: Shape> TableStore<S> {
                 let has = self.versions.iter().chain(apart).any(|versions| versions.has(address));
                 has.then(|| format!("{name} versions"))
             })
-            .or_else(|| is_this.then(|| format!("memory management of {name}")))
+            .or_else(|| is_in(self, address).then(|| format!("memory management of {name}")))
     }
 
     /// Bytes that the table uses: of rows and versions without those given back for reuse, and of its indexes.

@@ -16,9 +16,9 @@ use core::marker::PhantomData;
 use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
-use sync::Latched;
-use sync::atomic::{AtomicPtr, Ordering, fence};
+use sync::atomic::{AtomicBool, AtomicPtr, Ordering, fence};
 use sync::plant::is_planted;
+use sync::{Latched, is_in};
 
 use crate::arena::{Block, Reserve};
 use crate::epoch::{Epochs, Participant};
@@ -53,6 +53,8 @@ pub struct Tables<S: Shape> {
     reserve: Reserve,
     /// Things that were waiting in slots that were given up.
     left_behind: Latched<Waiting<Unlinked>>,
+    /// Whether there may be such things: slots that begin together would wait for the latch.
+    has_left_behind: AtomicBool,
     /// Records to settle, from slots that were given up or that have too many.
     unsettled: Shared<At>,
 }
@@ -99,6 +101,7 @@ impl<S: Shape> Tables<S> {
             keeps_versions,
             reserve: Reserve::default(),
             left_behind: Latched::default(),
+            has_left_behind: AtomicBool::new(false),
             unsettled: Shared::default(),
         })
     }
@@ -152,9 +155,14 @@ impl<S: Shape> Tables<S> {
     pub fn part_at(&self, address: usize) -> Option<String> {
         let of_tables = || self.stores.iter().find_map(|store| store.part_at(address));
         let part = self.partitions.part_at(address).or_else(|| self.epochs.part_at(address));
-        let this = core::ptr::from_ref(self).addr();
-        let is_this = (this..this + size_of::<Self>()).contains(&address);
-        part.or_else(of_tables).or_else(|| is_this.then(|| "words that all tables share".to_owned()))
+        let shared = [
+            (is_in(&self.reserve, address), "memory in reserve"),
+            (is_in(&self.left_behind, address), "what sessions left behind"),
+            (is_in(&self.unsettled, address), "the queue of unsettled records"),
+            (is_in(self, address), "words that all tables share"),
+        ];
+        let named = || shared.iter().find(|(is_part, _)| *is_part).map(|(_, name)| (*name).to_owned());
+        part.or_else(of_tables).or_else(named)
     }
 
     /// Takes a slot.
@@ -172,9 +180,20 @@ impl<S: Shape> Tables<S> {
             participant: self.epochs.join(),
             attempt: 0,
             stock: stock.collect(),
-            waiting: core::mem::take(&mut *self.left_behind.lock()),
+            waiting: self.left_behind(),
             unsettled: Unsettled::default(),
         }
+    }
+
+    /// Takes what slots that were given up left behind.
+    fn left_behind(&self) -> Waiting<Unlinked> {
+        // Relaxed, twice: a hint, which is written under the latch.
+        if !self.has_left_behind.load(Ordering::Relaxed) {
+            return Waiting::default();
+        }
+        let mut left_behind = self.left_behind.lock();
+        self.has_left_behind.store(false, Ordering::Relaxed);
+        core::mem::take(&mut left_behind)
     }
 
     /// All tables, while they are made.
@@ -765,7 +784,12 @@ impl<S: Shape> Drop for Slot<'_, S> {
     fn drop(&mut self) {
         self.participant.unpin();
         self.waiting.stamp(|| self.tables.epochs.stamp());
-        self.tables.left_behind.lock().append(&mut self.waiting);
+        if !self.waiting.is_empty() {
+            let mut left_behind = self.tables.left_behind.lock();
+            left_behind.append(&mut self.waiting);
+            // Relaxed: a hint, which is written under the latch.
+            self.tables.has_left_behind.store(true, Ordering::Relaxed);
+        }
         self.unsettled.leave(&self.tables.unsettled);
         for (table, stock) in self.tables.stores.iter().zip(&mut self.stock) {
             // A row's memory stays with its owner, and serves no other.

@@ -97,7 +97,9 @@ impl<T> Unsettled<T> {
 
     /// Gives all to `shared`.
     pub(crate) fn leave(&mut self, shared: &Shared<T>) {
-        shared.put(self.things.drain(..));
+        if !self.is_empty() {
+            shared.put(self.things.drain(..));
+        }
     }
 }
 

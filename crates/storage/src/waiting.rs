@@ -27,6 +27,11 @@ impl<T> Waiting<T> {
         self.unstamped += 1;
     }
 
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.things.is_empty()
+    }
+
     /// Stamps the things without a stamp, if any, with the epoch that `epoch` returns now.
     #[inline]
     pub(crate) fn stamp(&mut self, epoch: impl FnOnce() -> u64) {

@@ -113,11 +113,12 @@ pub fn watched<T: Send + 'static>(
     patience: Patience,
     body: impl FnOnce(&Arc<Progress>) -> T + Send + 'static,
 ) -> WatchOutcome<T> {
-    let (progress, outcome) = (Arc::<Progress>::default(), Arc::new(Latched::new(None)));
+    let (progress, mut outcome) = (Arc::<Progress>::default(), Arc::new(Latched::new(None)));
     let (noted, told) = (Arc::clone(&progress), Arc::clone(&outcome));
     let run = move || {
         let ended = catch_unwind(AssertUnwindSafe(|| body(&noted)));
         let ended = ended.map_err(|panic| panics::message(&*panic).unwrap_or_else(|| "a panic".to_owned()));
+        drop(noted);
         *told.lock() = Some(ended);
     };
     if !threads::start("trial".to_owned(), run) {
@@ -125,7 +126,9 @@ pub fn watched<T: Send + 'static>(
     }
     let (mut known, mut looks) = (0, 0);
     loop {
-        if let Some(ended) = outcome.lock().take() {
+        // Once the thread has dropped its part. The last to drop an `Arc` is ordered after the others by a fence, which
+        // sanitizers do not understand; here an acquiring load orders them.
+        if let Some(ended) = Arc::get_mut(&mut outcome).and_then(|outcome| outcome.lock().take()) {
             return ended.map_or_else(WatchOutcome::Panicked, WatchOutcome::Ended);
         }
         let ended = progress.sum(|share| &share.ended);

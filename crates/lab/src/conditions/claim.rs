@@ -4,7 +4,7 @@ use results::{Breadth, Claim, Class, Exception, HeldOut, Line, Named, Otherwise,
 use stats::Verdict;
 
 use super::held_out::{COVERED_WANTED, where_it_says_so};
-use super::study::{Question, Study};
+use super::study::{Measure, Question, Study};
 use super::told;
 use crate::text::{percent, plural};
 use crate::{Catalogue, Refusal, Space, Starvation};
@@ -108,6 +108,7 @@ impl Testable for Claim {
             vary: space.items(),
             set: self.settings.iter().map(|(name, value)| format!("{name}={value}")).collect(),
             margin: self.margin,
+            of_type: Measure::type_of(&self.metric).map(str::to_owned),
             seconds: self.seconds,
             warmup: self.warmup,
             budget_minutes,
@@ -129,11 +130,11 @@ impl Testable for Claim {
 /// cannot omit them.
 pub(super) fn statement(
     (winner, loser): (&str, &str),
-    (margin, predicate): (f64, &Predicate),
+    (margin, measure, predicate): (f64, Measure, &Predicate),
     (breadth, starvation): (&Breadth, &Starvation),
     (held_out, otherwise): (&HeldOut, Option<&Otherwise>),
 ) -> String {
-    let beats = format!("{winner} beats {loser} by {margin} times or more");
+    let beats = format!("{winner} beats {loser} by {margin} times or more{}", measure.words());
     let agree = |held_out: &HeldOut| {
         let HeldOut { points, share, interval, .. } = held_out;
         format!(
@@ -190,7 +191,7 @@ mod tests {
         let term = results::Term { feature: "reads".to_owned(), above: Some(0.5), ..Default::default() };
         let breadth = Breadth { measured: 20, ahead: 20, is_clear: true, ..Breadth::default() };
         let said = |boxes, held_out: &HeldOut, breadth: &Breadth| {
-            let of = (1.1, &Predicate(boxes));
+            let of = (1.1, Measure::All, &Predicate(boxes));
             statement(("silo", "mvto"), of, (breadth, &Starvation::default()), (held_out, None))
         };
         assert_eq!(
@@ -202,8 +203,12 @@ mod tests {
         let starved = results::Run { is_starved: true, ..results::Run::default() };
         let starvation = Starvation::of(&[starved, results::Run::default()]);
         let all = (&breadth, &starvation);
-        let under_both =
-            statement(("a", "b"), (1.1, &Predicate(vec![vec![]])), all, (&held_out, Some(&other)));
+        let under_both = statement(
+            ("a", "b"),
+            (1.1, Measure::All, &Predicate(vec![vec![]])),
+            all,
+            (&held_out, Some(&other)),
+        );
         let alone = "; 94.0% of 50 held-out points agree (84.0% .. 98.0%), 8 of the 9 that it covers; with";
         assert!(under_both.contains(alone), "{under_both}");
         assert!(under_both.contains("; with retry=drop 94.0% of 50 held-out points agree"), "{under_both}");
@@ -242,12 +247,12 @@ mod tests {
         let whole = Breadth { measured: 20, ahead: 20, is_clear: true, ..Breadth::default() };
         let said = |breadth: &Breadth, covered: usize| {
             let held_out = HeldOut { covered, covered_agree: covered, ..counts };
-            let of = (1.1, &Predicate(vec![vec![]]));
+            let of = (1.1, Measure::OfType("scan"), &Predicate(vec![vec![]]));
             statement(("silo", "mvto"), of, (breadth, &Starvation::default()), (&held_out, None))
         };
-        assert!(
-            said(&whole, 12).contains("everywhere in the space, at all 20 points that were measured; 100.0%")
-        );
+        assert!(said(&whole, 12).contains(
+            "or more in commits of scan everywhere in the space, at all 20 points that were measured; 100.0%"
+        ));
         let unclear = Breadth { is_clear: false, ..whole.clone() };
         let one_off = Breadth { ahead: 19, ..whole.clone() };
         for (breadth, covered) in [(&whole, 11), (&unclear, 12), (&one_off, 12)] {

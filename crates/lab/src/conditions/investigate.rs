@@ -205,7 +205,7 @@ fn claim(study: &Study, map: &Map, winner: Class, claims: usize, findings: &Find
     let name = format!("{}-over-{}-{}", names.0, names.1, study.digest());
     let breadth = breadth(study, (predicate, winner), findings);
     let starvation = findings.starvation();
-    let of = (margin, predicate);
+    let of = (margin, study.measure, predicate);
     Some(Claim {
         schema: Version::default(),
         kind: results::kind::Claim::Claim,
@@ -213,7 +213,7 @@ fn claim(study: &Study, map: &Map, winner: Class, claims: usize, findings: &Find
         workload: study.ground.workload().to_owned(),
         a: a.to_owned(),
         b: b.to_owned(),
-        metric: "throughput_txn_s".to_owned(),
+        metric: study.measure.name(),
         margin,
         winner,
         predicate: predicate.clone(),
@@ -303,7 +303,8 @@ impl Study {
             [self.question.seconds, self.question.warmup],
             self.question.pin,
         ]);
-        digest(question.to_string().as_bytes())[..8].to_owned()
+        let of_type = self.question.of_type.as_deref().unwrap_or_default();
+        digest((question.to_string() + of_type).as_bytes())[..8].to_owned()
     }
 }
 
@@ -341,7 +342,7 @@ impl Findings {
             workload: study.ground.workload().to_owned(),
             a: a.to_owned(),
             b: b.to_owned(),
-            metric: "throughput_txn_s".to_owned(),
+            metric: study.measure.name(),
             margin: study.question.margin,
             space: study.ground.space.result(),
             settings: study.ground.fixed(),

@@ -78,7 +78,8 @@ impl<'s, R: Runner> Pairs<'s, R> {
         for at in if is_turned { [1, 0] } else { [0, 1] } {
             runs[at] = self.run(study, &units[at], what)?;
         }
-        let of = |run: &results::Run| Speed::of(run).ok_or_else(|| Stop::Refused(nothing_measured(run)));
+        let of =
+            |run: &results::Run| study.measure.speed(run).ok_or_else(|| Stop::Refused(nothing_measured(run)));
         Ok(Pair { speeds: (of(&runs[0])?, of(&runs[1])?), runs })
     }
 

@@ -28,6 +28,8 @@ pub struct Question {
     pub set: Vec<String>,
     /// The ratio above which one scheme beats the other.
     pub margin: f64,
+    /// The type of transaction whose commits are compared. If `None`, those of all types together.
+    pub of_type: Option<String>,
     /// Measured seconds of each run.
     pub seconds: f64,
     /// Seconds of warm-up before the measured time.
@@ -55,7 +57,64 @@ pub struct Study {
     pub ground: Ground,
     /// The two schemes.
     pub schemes: [&'static str; 2],
+    /// The measure by which the schemes are compared.
+    pub(super) measure: Measure,
 }
+
+/// A measure by which schemes are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// Commits a second of all types of transaction together.
+    All,
+    /// Commits a second of one type.
+    OfType(&'static str),
+}
+
+impl Measure {
+    /// Returns the measure of the commits of a workload's type; of all commits, if no type is given.
+    fn of(workload: &str, catalogue: Catalogue, of_type: Option<&str>) -> Result<Self, Refusal> {
+        let Some(name) = of_type else { return Ok(Self::All) };
+        let workload = catalogue.workload(workload)?;
+        let found = workload.types.iter().find(|of| of.name == name);
+        let says = || {
+            let names: Vec<&str> = workload.types.iter().map(|of| of.name).collect();
+            Refusal(format!("`--type {name}`: the types of {} are {}", workload.name, names.join(", ")))
+        };
+        found.map(|found| Self::OfType(found.name)).ok_or_else(says)
+    }
+
+    /// Returns the speed of a run by this measure; `None` if the run is no result.
+    pub(super) fn speed(self, run: &results::Run) -> Option<Speed> {
+        match self {
+            Self::All => Speed::of(run),
+            Self::OfType(name) => Speed::of_type(run, name),
+        }
+    }
+
+    /// Returns the name of the measure in results.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::All => "throughput_txn_s".to_owned(),
+            Self::OfType(name) => format!("{OF_TYPE}{name}"),
+        }
+    }
+
+    /// Returns the type of the measure with this name in results; `None` if the measure is of all types.
+    pub(super) fn type_of(name: &str) -> Option<&str> {
+        name.strip_prefix(OF_TYPE)
+    }
+
+    /// Returns the end of a comparison in words; empty for commits of all types.
+    pub(super) fn words(self) -> String {
+        match self {
+            Self::All => String::new(),
+            Self::OfType(name) => format!(" in commits of {name}"),
+        }
+    }
+}
+
+/// The beginning of the names of measures of one type of transaction.
+const OF_TYPE: &str = "commits_s of ";
 
 /// The purpose for which a point was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +211,8 @@ impl Study {
         let how = How { seconds, warmup, seed, pin, check };
         let asked = (&question.vary[..], &question.set[..]);
         let ground = Ground::new(catalogue, question.workload.as_deref(), &schemes, asked, how, build)?;
-        let study = Self { question, ground, schemes };
+        let measure = Measure::of(ground.workload(), catalogue, question.of_type.as_deref())?;
+        let study = Self { question, ground, schemes, measure };
         study.refuse_empty()?;
         Ok(study)
     }
@@ -160,7 +220,7 @@ impl Study {
     /// Returns this study with another value of a setting that does not vary.
     pub(super) fn with(&self, name: &str, value: &str) -> Self {
         let ground = self.ground.with(name, value);
-        Self { question: self.question.clone(), ground, schemes: self.schemes }
+        Self { question: self.question.clone(), ground, ..*self }
     }
 
     /// Returns the value of a setting that does not vary.
@@ -256,6 +316,7 @@ pub(super) mod tests {
             vary: vary.iter().map(|&item| item.to_owned()).collect(),
             set: vec!["ycsb.records=1000".to_owned(), "ycsb.workload=custom".to_owned()],
             margin: 1.1,
+            of_type: None,
             seconds: 1.0,
             warmup: 0.0,
             budget_minutes: 1_000.0,
@@ -319,8 +380,29 @@ pub(super) mod tests {
             refusal(Question { set: vec!["si.wait_us=1".to_owned()], ..good() }).contains("not compared")
         );
         assert!(refusal(Question { seconds: 0.0, ..good() }).contains("--seconds"));
+        let of_type = Some("reed".to_owned());
+        assert!(refusal(Question { of_type, ..good() }).contains("the types of ycsb are read, "));
         let alone = Question { a: "uncontrolled".to_owned(), set: vec!["workers=2".to_owned()], ..good() };
         assert!(refusal(alone).contains("no point of the space can be run"));
+    }
+
+    #[test]
+    fn schemes_are_compared_by_the_commits_of_one_type_if_that_is_asked() {
+        let of = |of_type: Option<&str>| {
+            let of_type = of_type.map(str::to_owned);
+            let asked = Question { of_type, ..question(&["ycsb.theta=0..0.9"]) };
+            Study::new(catalogue(), asked, "a build").expect("possible")
+        };
+        let (all, scans) = (of(None), of(Some("scan")));
+        assert_ne!(all.digest(), scans.digest(), "another question has another name");
+        let mut run = results::Run { throughput_txn_s: Some(1_000.0), ..results::Run::default() };
+        run.measured_s = 0.5;
+        run.by_type.insert("scan".to_owned(), results::Counts { commits: 50, ..Default::default() });
+        let speed = |study: &Study| study.measure.speed(&run).expect("a result").by_wall();
+        assert_eq!((speed(&all), speed(&scans)), (1_000.0, 100.0));
+        assert!(scans.text().contains("by 1.1 times in commits of scan?"), "{}", scans.text());
+        let name = scans.measure.name();
+        assert_eq!((Measure::type_of(&name), Measure::type_of(&all.measure.name())), (Some("scan"), None));
     }
 
     #[test]

@@ -18,9 +18,10 @@ impl Study {
         let mut lines = Lines::default();
         let [a, b] = self.schemes;
         lines.add(format!(
-            "{}: where does {a} beat {b}, and where {b} {a}, by {} times?",
+            "{}: where does {a} beat {b}, and where {b} {a}, by {} times{}?",
             self.ground.workload(),
-            self.question.margin
+            self.question.margin,
+            self.measure.words()
         ));
         for axis in self.ground.space.axes() {
             let range = match axis.choices() {

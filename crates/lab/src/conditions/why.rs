@@ -229,7 +229,7 @@ fn held(study: &Study, [plan, _]: &[Plan; 2]) -> Study {
     let ground = resolved.into_iter().filter(|(name, _)| is_open(name));
     let ground =
         ground.fold(study.ground.clone(), |ground, (name, value)| ground.with(name, &value.to_string()));
-    Study { question: study.question.clone(), ground, schemes: study.schemes }
+    Study { question: study.question.clone(), ground, ..*study }
 }
 
 /// Returns the names of the choices that a change affects beside its setting, which a report has to name: the isolation

@@ -96,6 +96,13 @@ pub(crate) fn available_bytes() -> Option<u64> {
     MemoryLeft::of_this_process().map(|left| left.bytes)
 }
 
+/// Returns how many simulations fit the free memory of this host at the same time, from 1 on, by the bytes that each
+/// needs.
+pub(crate) fn fits(needed_bytes: impl Iterator<Item = u64>) -> usize {
+    let most = needed_bytes.max().unwrap_or_default().max(1);
+    available_bytes().map_or(usize::MAX, |free| (free / most).max(1) as usize)
+}
+
 /// Resets the peak of this process's resident memory, so that a run is not charged with the memory of earlier runs. If
 /// the system refuses, the peak covers the earlier runs, too.
 pub(crate) fn forget_peak_rss() {

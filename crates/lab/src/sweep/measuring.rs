@@ -3,7 +3,7 @@
 use sync::clock;
 
 use super::bench::{Bench, Runner};
-use super::{ResultStore, Sweep, Unit};
+use super::{ResultStore, SideBySide, Sweep, Unit};
 use crate::Refusal;
 use crate::text::duration_s;
 
@@ -43,6 +43,14 @@ impl<'s> Measuring<'s> {
             left.extend(store.get(&unit.id)?.is_none().then_some(unit));
         }
         Ok(Self { sweep, store, left, budget_s: None, begun_ns: clock::now_ns(), guessed_s: 0.0 })
+    }
+
+    /// Takes the simulated runs from those that are to be made. They can be made side by side.
+    pub fn take_simulated(&mut self) -> SideBySide<'s> {
+        let all = core::mem::take(&mut self.left);
+        let (units, left) = all.into_iter().partition(|unit| unit.is_simulated());
+        self.left = left;
+        SideBySide::new(self.sweep, self.store, units, self.budget_s)
     }
 
     /// Makes all missing runs by `run` and keeps their results, until there is no time left or `run` returns `None`.
@@ -102,7 +110,9 @@ mod tests {
                 Ok((made <= limit)
                     .then(|| results::Run { throughput_txn_s: Some(1.0), ..results::Run::default() }))
             };
-            Measuring::new(sweep, &store).expect("readable").all(run).expect("written");
+            let mut measuring = Measuring::new(sweep, &store).expect("readable");
+            assert_eq!(measuring.take_simulated().count(), 0, "the runs are native");
+            measuring.all(run).expect("written");
             store.all().expect("readable").len()
         };
         assert_eq!(measure(&sweep, 1), 1);

@@ -7,6 +7,8 @@
 //! directly after one another, also in random order, so that slow changes of the machine affect all of them alike. All
 //! schemes of a repetition answer the same requests, which are drawn from the repetition's seed.
 //!
+//! Simulated runs take no time of a machine: they come first, several [`SideBySide`].
+//!
 //! A unit's *id* is a digest of everything known that can change its outcome: the resolved settings, the seed, the
 //! build. A [`ResultStore`] keeps results by this id, so that nothing is measured twice and nothing is overwritten,
 //! even if several recipes share the directory and a sweep is killed often.
@@ -20,6 +22,7 @@ mod host;
 mod measuring;
 mod merge;
 mod recipe;
+mod side_by_side;
 mod slurm;
 mod store;
 mod summary;
@@ -33,6 +36,7 @@ pub use measuring::Measuring;
 pub use merge::{Merged, merge};
 pub(crate) use recipe::DRIVES;
 pub use recipe::{MEMORY, Recipe, RecipeVariant, Scalar, VARIANT};
+pub use side_by_side::SideBySide;
 pub use slurm::{JobArray, Places};
 pub use store::{ResultStore, StoredResult};
 pub(crate) use summary::{CONFIDENCE, MARGIN, compared, judged, point_of, speeds, verdict_name};

@@ -114,6 +114,7 @@ mod tests {
             repetition: 0,
             request,
             lasts_s,
+            needed_bytes: 0,
             is_log_in_memory: false,
         }
     }

@@ -275,6 +275,7 @@ mod tests {
             repetition: 0,
             request,
             lasts_s: 1.0,
+            needed_bytes: 0,
             is_log_in_memory: false,
         }
     }

@@ -64,6 +64,8 @@ pub struct Unit {
     pub request: Request,
     /// The guessed seconds of the run, from its rows and its times.
     pub lasts_s: f64,
+    /// The estimated bytes of memory that the run needs.
+    pub needed_bytes: u64,
     /// Whether the run's log is written to a file system in memory.
     pub is_log_in_memory: bool,
 }
@@ -197,6 +199,11 @@ impl Sweep {
 }
 
 impl Unit {
+    /// Whether the run is simulated: its result does not depend on what else the host does.
+    pub fn is_simulated(&self) -> bool {
+        self.request.machine.is_some()
+    }
+
     /// Returns the run of a scheme at a point, which is given by the names and values of the settings that vary.
     ///
     /// # Errors
@@ -229,8 +236,8 @@ impl Unit {
         let lasts_s = plan.lasts_s() + plan.loaded_rows() as f64 / ROWS_S;
         let is_log_in_memory = recipe.log_in_memory;
         let id = id(&plan, build, is_log_in_memory);
-        let point = point.to_vec();
-        Ok((Self { id, scheme, point, repetition, request, lasts_s, is_log_in_memory }, plan))
+        let (point, needed_bytes) = (point.to_vec(), plan.needed_bytes());
+        Ok((Self { id, scheme, point, repetition, request, lasts_s, needed_bytes, is_log_in_memory }, plan))
     }
 
     /// Returns this run in another repetition.

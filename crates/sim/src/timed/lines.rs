@@ -91,17 +91,19 @@ impl Lines {
             .collect();
         waited.sort_unstable_by(|one, other| other.cmp(one));
         waited.truncate(count);
-        waited.into_iter().map(|(ps, at)| (self.address(at), ps)).collect()
-    }
-
-    /// The address of a line.
-    fn address(&self, line: usize) -> usize {
-        let lines = PAGE_BYTES >> self.line_shift;
-        let is_it = |(page, first): &&(usize, LineId)| {
-            *page != usize::MAX && (*first as usize..*first as usize + lines).contains(&line)
+        // The pages in the order of their lines, so that each address is found at once.
+        let mut pages: Vec<(usize, usize)> = self
+            .pages
+            .iter()
+            .filter(|(page, _)| *page != usize::MAX)
+            .map(|(page, first)| (*first as usize, *page))
+            .collect();
+        pages.sort_unstable();
+        let address = |line: usize| {
+            let (first, page) = pages[pages.partition_point(|(first, _)| *first <= line) - 1];
+            page * PAGE_BYTES + ((line - first) << self.line_shift)
         };
-        let (page, first) = self.pages.iter().find(is_it).expect("every line is of a page");
-        page * PAGE_BYTES + ((line - *first as usize) << self.line_shift)
+        waited.into_iter().map(|(ps, at)| (address(at), ps)).collect()
     }
 
     /// The version of a line.

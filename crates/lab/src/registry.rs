@@ -7,6 +7,7 @@ use engine::setting::{Range, Setting, Values, nearest};
 use engine::{Admits, Family, Info, Scheme, levers};
 use runs::{WORKLOADS, WorkloadInfo};
 use simulations::SimulatedInstance;
+use sync::{Latched, LazyLock};
 use trials::{SteppedEntry, SteppedScheme};
 
 use crate::{Refusal, own};
@@ -210,6 +211,9 @@ impl From<(runs::Instance, trials::TrialInstance, SimulatedInstance)> for Listed
     }
 }
 
+/// The lists of all catalogues, which stay in memory until the program ends: a search for lost memory finds them here.
+static LISTS: LazyLock<Latched<Vec<&[Listed]>>> = LazyLock::new(Latched::default);
+
 /// The catalogue of all schemes, workloads and settings. Its schemes are a value that a program makes once and passes
 /// on.
 #[derive(Clone, Copy)]
@@ -230,8 +234,9 @@ impl Catalogue {
 
     /// Makes the catalogue of some schemes, in their order. The list stays in memory until the program ends.
     pub fn new(listed: impl IntoIterator<Item = impl Into<Listed>>) -> Self {
-        let listed: Vec<Listed> = listed.into_iter().map(Into::into).collect();
-        Self { listed: listed.leak(), is_extended: false }
+        let listed: &[Listed] = listed.into_iter().map(Into::into).collect::<Vec<Listed>>().leak();
+        LISTS.lock().push(listed);
+        Self { listed, is_extended: false }
     }
 
     /// Returns the catalogue with further schemes behind its own.

@@ -78,7 +78,8 @@ pub(crate) struct BlockArena {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By their numbers. They stay where they are, since `newest` is one of them.
+    /// By their numbers.
+    #[expect(clippy::vec_box, reason = "`newest` is one of them, so they stay where they are")]
     chunks: Vec<Box<Numbered>>,
     /// Blocks that were given back, ready for use.
     free: Vec<Block>,
@@ -190,8 +191,8 @@ impl BlockArena {
             self.newest.store(&raw mut *numbered, Ordering::Release);
             chunks.push(numbered);
         }
-        let holds_first = |chunk: &Box<Numbered>| chunk.numbers(self.stride).end <= numbers.start;
-        for chunk in &chunks[chunks.partition_point(holds_first)..] {
+        let before = chunks.partition_point(|chunk| chunk.numbers(self.stride).end <= numbers.start);
+        for chunk in &chunks[before..] {
             let of_chunk = chunk.numbers(self.stride);
             self.hand_out(chunk, numbers.start.max(of_chunk.start)..numbers.end.min(of_chunk.end), to);
         }
@@ -249,11 +250,11 @@ impl BlockArena {
     /// block is being built or written.
     pub(crate) fn for_each(&self, index: usize, of: usize, mut visit: impl FnMut(Block)) {
         let all = self.carved();
-        let of_chunk = |numbered: &Box<Numbered>| {
+        let of_chunk = |numbered: &Numbered| {
             let blocks = numbered.chunk.blocks(self.stride);
             (numbered.chunk.start, blocks, all.saturating_sub(numbered.first).min(blocks))
         };
-        let spans: Vec<_> = self.state.lock().chunks.iter().map(of_chunk).collect();
+        let spans: Vec<_> = self.state.lock().chunks.iter().map(|numbered| of_chunk(numbered)).collect();
         for (start, blocks, carved) in spans {
             for number in carved * index / of..carved * (index + 1) / of {
                 visit(offset(start, self.place(number, blocks) * self.stride));

@@ -3,7 +3,7 @@
 use checker::Answer;
 use trials::{
     Budget, Campaign, CampaignMonitor, CampaignReport, Case, Form, Notation, Replay, TrialInstance,
-    TrialLimit, TrialViolation,
+    TrialLimit,
 };
 
 const NOTHING: Budget = Budget {
@@ -49,16 +49,18 @@ fn a_scheme_that_was_hardly_tried_may_have_been_looked_at_blindly() {
 #[test]
 fn a_planted_bug_is_caught_and_its_seed_brings_it_back() {
     let report = run("no_wait", Some("two_phase_skips_leaves"));
-    let Some(TrialViolation { replay: Replay::Explored(subject, schedule), .. }) = report.violations.first()
-    else {
-        panic!("{report:?}")
-    };
+    let explored = report.violations.iter().filter_map(|violation| match &violation.replay {
+        Replay::Explored(subject, schedule) => Some((subject, schedule)),
+        _ => None,
+    });
+    let simplest = explored.min_by_key(|(_, schedule)| schedule.preemptions());
+    let (subject, schedule) = simplest.unwrap_or_else(|| panic!("{report:?}"));
     let campaign = Campaign::new(instance("no_wait"), &[]).expect("legal settings");
     let case = Case { schedule: Some(schedule), ..campaign.trial(*subject) };
     assert!(!case.explore().is_violation(), "without the bug all is well");
     let plant = instance("no_wait").plant("two_phase_skips_leaves").expect("a plant");
     assert!(Case { plant: Some(plant), ..case }.explore().is_violation());
-    assert!(schedule.preemptions() < 5, "{schedule}");
+    assert!(schedule.preemptions() <= 2, "{schedule}");
 }
 
 #[test]

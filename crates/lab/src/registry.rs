@@ -7,7 +7,7 @@ use engine::setting::{Range, Setting, Values, nearest};
 use engine::{Admits, Family, Info, Scheme, levers};
 use runs::{WORKLOADS, WorkloadInfo};
 use simulations::SimulatedInstance;
-use sync::{Latched, LazyLock};
+use sync::atomic::{AtomicPtr, Ordering};
 use trials::{SteppedEntry, SteppedScheme};
 
 use crate::{Refusal, own};
@@ -211,8 +211,23 @@ impl From<(runs::Instance, trials::TrialInstance, SimulatedInstance)> for Listed
     }
 }
 
-/// The lists of all catalogues, which stay in memory until the program ends: a search for lost memory finds them here.
-static LISTS: LazyLock<Latched<Vec<&[Listed]>>> = LazyLock::new(Latched::default);
+/// The list of a catalogue, which stays in memory until the program ends, and the one that was made before it.
+#[expect(dead_code, reason = "a search for lost memory finds the lists here, and nobody else looks for them")]
+struct Kept {
+    listed: &'static [Listed],
+    before: *mut Kept,
+}
+
+/// The list that was made last.
+static NEWEST: AtomicPtr<Kept> = AtomicPtr::new(core::ptr::null_mut());
+
+impl Kept {
+    fn keep(listed: &'static [Listed]) {
+        let kept = Box::leak(Box::new(Self { listed, before: core::ptr::null_mut() }));
+        // Relaxed: nobody follows the pointers.
+        kept.before = NEWEST.swap(&raw mut *kept, Ordering::Relaxed);
+    }
+}
 
 /// The catalogue of all schemes, workloads and settings. Its schemes are a value that a program makes once and passes
 /// on.
@@ -235,7 +250,7 @@ impl Catalogue {
     /// Makes the catalogue of some schemes, in their order. The list stays in memory until the program ends.
     pub fn new(listed: impl IntoIterator<Item = impl Into<Listed>>) -> Self {
         let listed: &[Listed] = listed.into_iter().map(Into::into).collect::<Vec<Listed>>().leak();
-        LISTS.lock().push(listed);
+        Kept::keep(listed);
         Self { listed, is_extended: false }
     }
 

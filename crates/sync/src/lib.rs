@@ -61,8 +61,6 @@ pub use growing::Growing;
 pub use inbox::Inbox;
 pub use latch::{Latch, LatchGuard};
 pub use seqlock::{VersionLatch, VersionLatchGuard};
-/// A static value that is made at its first use. For programs around the engine: no schedule is explored over it.
-pub use std::sync::LazyLock;
 /// Shares a value between owners when nobody knows which owner is the last.
 pub use std::sync::{Arc, Weak};
 pub use tied::{Borrowing, Tied};

@@ -157,8 +157,8 @@ mod tests {
         (count, simulated.is_complete(), ended.into_iter().collect())
     }
 
-    fn result() -> Option<Run> {
-        Some(Run { throughput_txn_s: Some(1.0), ..Run::default() })
+    fn result() -> Run {
+        Run { throughput_txn_s: Some(1.0), ..Run::default() }
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         let run = |_| {
             // Nobody passes before the other thread has begun a run too.
             both.wait().expect("both threads work");
-            Ok(result())
+            Ok(Some(result()))
         };
         let (count, is_complete, ended) = made("all", None, run);
         assert_eq!((count, is_complete), (4, true));
@@ -177,14 +177,14 @@ mod tests {
     #[test]
     fn a_run_that_is_not_made_ends_all_and_results_are_kept() {
         let (count, is_complete, ended) =
-            made("stopped", None, |n| if n == 1 { Ok(None) } else { Ok(result()) });
+            made("stopped", None, |n| if n == 1 { Ok(None) } else { Ok(Some(result())) });
         assert!((1..4).contains(&count) && !is_complete, "{count}");
         ended.expect("no error");
-        let fails = |n| if n == 1 { Err(Refusal("broken".to_owned())) } else { Ok(result()) };
+        let fails = |n| if n == 1 { Err(Refusal("broken".to_owned())) } else { Ok(Some(result())) };
         let (count, is_complete, ended) = made("failed", None, fails);
         assert!((1..4).contains(&count) && !is_complete, "{count}");
         assert_eq!(ended.expect_err("it failed").0, "broken");
-        let (count, is_complete, ended) = made("late", Some(0.0), |_| Ok(result()));
+        let (count, is_complete, ended) = made("late", Some(0.0), |_| Ok(Some(result())));
         assert_eq!((count, is_complete), (0, false), "no time");
         ended.expect("no error");
     }

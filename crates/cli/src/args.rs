@@ -172,6 +172,22 @@ enum OrderOfSeats {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct Jobs {
+    /// Simulated runs that are made side by side, each on a core of this host [default: the cores of this host, or as
+    /// many as its memory can hold]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = jobs)]
+    pub(crate) jobs: Option<usize>,
+}
+
+/// The maximum number of runs that are simulated side by side.
+const JOBS_MAX: usize = 1_024;
+
+fn jobs(text: &str) -> Result<usize, String> {
+    let jobs = text.parse().ok().filter(|jobs| (1..=JOBS_MAX).contains(jobs));
+    jobs.ok_or_else(|| format!("must be a whole number from 1 to {JOBS_MAX}"))
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct Simulate {
     /// The workload: see `contend list workloads`
     workload: String,
@@ -195,10 +211,8 @@ pub(crate) struct Simulate {
     /// Do not check the database after a run
     #[arg(long)]
     no_check: bool,
-    /// Points that are simulated side by side, each on a core of this host [default: the cores of this host, or as many
-    /// as its memory can hold]
-    #[arg(long, value_name = "N")]
-    pub(crate) jobs: Option<usize>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
     /// A directory to write a JSON file for each point to
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -246,10 +260,8 @@ pub(crate) struct Sweep {
         conflicts_with_all = ["dry_run", "commands", "budget", "executor"]
     )]
     pub(crate) only: Vec<String>,
-    /// Simulated runs that are made side by side, each on a core of this host [default: the cores of this host, or as
-    /// many as its memory can hold]
-    #[arg(long, value_name = "N")]
-    pub(crate) jobs: Option<usize>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
     /// The system that places the runs on hosts
     #[arg(long, value_enum, default_value_t = Executor::Local)]
     pub(crate) executor: Executor,
@@ -472,7 +484,7 @@ pub(crate) struct Reproduce {
     /// The experiment: see `contend reproduce --list`
     pub(crate) id: Option<String>,
     /// List all experiments and whether they can be run; run none
-    #[arg(long, conflicts_with_all = ["id", "out", "budget", "dry_run", "repeat", "seed"])]
+    #[arg(long, conflicts_with_all = ["id", "out", "budget", "dry_run", "repeat", "seed", "jobs"])]
     pub(crate) list: bool,
     /// The directory of the results; results that are there are not measured again [default: the id in small letters]
     #[arg(long, value_name = "DIR")]
@@ -486,10 +498,8 @@ pub(crate) struct Reproduce {
     /// Runs of each scheme at each point, for a verdict that is undecided [default: those of the recipe]
     #[arg(long, value_name = "R")]
     pub(crate) repeat: Option<u64>,
-    /// Simulated runs that are made side by side, each on a core of this host [default: the cores of this host, or as
-    /// many as its memory can hold]
-    #[arg(long, value_name = "N")]
-    pub(crate) jobs: Option<usize>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
     /// The seed of all random numbers [default: that of the recipe]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,

@@ -62,29 +62,6 @@ fn watched_by<T: Send>(
     ended.swap_remove(0).expect("the first of the two works")
 }
 
-/// The maximum number of points that are simulated side by side.
-const JOBS_MAX: usize = 1_024;
-
-/// Returns the number of points that are simulated side by side: as many as were asked for, or else one for each core
-/// of this host, if they fit its memory. Never more than there are points.
-///
-/// # Errors
-/// A number that is not legal.
-pub(crate) fn jobs(asked: Option<usize>, fits: usize, points: usize) -> Result<usize, Refusal> {
-    judge_jobs(asked)?;
-    Ok(asked.unwrap_or_else(|| workers::cores().min(fits)).min(points))
-}
-
-/// Refuses a number of points side by side that is not legal.
-pub(crate) fn judge_jobs(asked: Option<usize>) -> Result<(), Refusal> {
-    match asked {
-        Some(jobs) if !(1..=JOBS_MAX).contains(&jobs) => {
-            Err(Refusal(format!("`--jobs {jobs}`: must be a whole number from 1 to {JOBS_MAX}")))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Tells the watcher that the work is over, even if it ends in a panic.
 struct Over<'o>(&'o AtomicBool);
 

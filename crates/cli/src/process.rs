@@ -113,15 +113,20 @@ impl Points {
     }
 }
 
+/// Returns the number of points that are simulated side by side: as many as were asked for, or else one for each core
+/// of this host, if they fit its memory. Never more than there are points.
+pub(crate) fn side_by_side(jobs: Option<usize>, fits: usize, points: usize) -> usize {
+    jobs.unwrap_or_else(|| workers::cores().min(fits)).min(points)
+}
+
 /// Makes the missing runs of a sweep: `jobs` of the simulated ones side by side, and then the others, each alone on the
 /// host. Ends early if the user asks to stop, or if there is no time left.
 ///
 /// # Errors
-/// A number of `jobs` that is not legal; a run that cannot be made; results that cannot be written. The results before
-/// the error are kept.
+/// A run that cannot be made; results that cannot be written. The results before the error are kept.
 pub(crate) fn make_all(mut measuring: Measuring<'_>, jobs: Option<usize>, out: &Out) -> Result<(), Refusal> {
     let simulated = measuring.take_simulated();
-    let jobs = live::jobs(jobs, simulated.fits(), simulated.count())?;
+    let jobs = side_by_side(jobs, simulated.fits(), simulated.count());
     if simulated.count() > 0 {
         let points = Points::default();
         let simulate = |number: usize, unit: &Unit| {

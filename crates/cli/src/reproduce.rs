@@ -16,7 +16,6 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     if args.list {
         return Ok(list(args.format, out));
     }
-    live::judge_jobs(args.jobs)?;
     let Some(id) = &args.id else {
         return Err(Refusal("name an experiment: `contend reproduce --list` has them all".to_owned()));
     };
@@ -38,7 +37,7 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     let mut results = Vec::new();
     for (name, text, sweep) in sweeps {
         store.keep_recipe(text)?;
-        ended = ended.and_then(|()| make_all(Measuring::new(&sweep, &store)?, args.jobs, out));
+        ended = ended.and_then(|()| make_all(Measuring::new(&sweep, &store)?, args.jobs.jobs, out));
         let summary = Summary::new(&sweep, &store)?;
         results.push((name, sweep, summary));
     }

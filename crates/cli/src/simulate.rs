@@ -7,12 +7,12 @@ use sync::{Latched, clock, workers};
 
 use crate::args::{Format, Simulate};
 use crate::out::{Folder, Out, complain};
-use crate::process::Points;
+use crate::process::{Points, side_by_side};
 use crate::{CHECK_FAILED, REFUSED, exit_code, live};
 
 pub(crate) fn simulate(catalogue: Catalogue, args: &Simulate, out: &mut Out) -> Result<u8, Refusal> {
     let study = Scaling::new(catalogue, &args.question())?;
-    let jobs = live::jobs(args.jobs, study.side_by_side(), study.points())?;
+    let jobs = side_by_side(args.jobs.jobs, study.side_by_side(), study.points());
     let folder = args.out.as_deref().map(Folder::open).transpose()?;
     live::take_interrupts();
     if args.format == Format::Text {

@@ -13,10 +13,13 @@ use crate::process::{build, make_all};
 use crate::{exit_code, live, ray};
 
 pub(crate) fn sweep(catalogue: Catalogue, args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
-    live::judge_jobs(args.jobs)?;
     let (sweep, text) = planned(catalogue, args)?;
     let folder = args.out.clone().unwrap_or_else(|| args.recipe.with_extension(""));
     if args.executor != Executor::Local {
+        if args.jobs.jobs.is_some() {
+            let says = "`--jobs`: it is for runs on this host: leave it out, or leave `--executor` out";
+            return Err(Refusal(says.to_owned()));
+        }
         sweep.portable()?;
     }
     if args.dry_run || args.commands {
@@ -34,7 +37,7 @@ pub(crate) fn sweep(catalogue: Catalogue, args: &args::Sweep, out: &mut Out) -> 
     live::take_interrupts();
     let ended = match args.executor {
         Executor::Ray => ray::measure(&sweep, &store, &text),
-        _ => make_all(Measuring::new(&sweep, &store)?, args.jobs, out),
+        _ => make_all(Measuring::new(&sweep, &store)?, args.jobs.jobs, out),
     };
     // Results are shown even if the sweep ended with an error.
     let summary = Summary::new(&sweep, &store)?;
@@ -96,7 +99,7 @@ pub(crate) fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>,
 fn only(sweep: &Sweep, args: &args::Sweep, store: &ResultStore, out: &mut Out) -> Result<u8, Refusal> {
     let units = sweep.only(&args.only)?;
     live::take_interrupts();
-    let ended = make_all(Measuring::only(sweep, store, units.clone())?, args.jobs, out);
+    let ended = make_all(Measuring::only(sweep, store, units.clone())?, args.jobs.jobs, out);
     let mut has_failed = false;
     for unit in units {
         let Some(entry) = store.get(&unit.id)? else { continue };

@@ -109,6 +109,9 @@ fn results_say_that_they_are_simulated_and_on_which_machine() {
     for name in ["accesses", "host_s", "slowdown", "half_width"] {
         assert!(simulation[name].as_f64().is_some_and(|figure| figure > 0.0), "{name}: {simulation}");
     }
+    let share = |of: &str| simulation[of][0]["share"].as_f64().expect("a hottest one");
+    assert!(0.0 < share("hot_lines") && share("hot_lines") <= share("hot_parts"), "{simulation}");
+    assert!(simulation["hot_parts"].to_string().contains("\"usertable rows\""), "{simulation}");
     let shares = simulation["spent"].as_object().expect("by part").values().filter_map(Value::as_f64);
     assert!((shares.sum::<f64>() - 1.0).abs() < 1e-6, "{simulation}");
     let files: Vec<_> = std::fs::read_dir(&folder).expect("written").collect();
@@ -131,6 +134,7 @@ fn text_has_the_tables_and_says_how_far_to_trust_them() {
         "2 cores",
         "contention",
         "timestamp",
+        "hottest parts",
         "check: passed by 4 of 4 points",
     ] {
         assert!(text.contains(says), "no `{says}`: {text}");
@@ -191,7 +195,9 @@ fn a_recipe_has_the_same_results_however_many_runs_are_made_side_by_side() {
     let (alone, together) = (sweep("1"), sweep("4"));
     assert_eq!(alone.len(), 6, "{alone:?}");
     assert_eq!(alone, together);
-    assert_refused(&format!("sweep {} --jobs 0", recipe.display()), "from 1 to");
+    let sweep = format!("sweep {}", recipe.display());
+    assert_refused(&format!("{sweep} --jobs 0"), "from 1 to");
+    assert_refused(&format!("{sweep} --jobs 2 --executor slurm"), "leave it out");
     std::fs::remove_dir_all(folder).expect("its own directory");
 }
 

@@ -24,34 +24,28 @@ pub(crate) fn name<S: Scheme>(
     spent: &Spent,
 ) -> (Vec<HotLine>, Vec<HotLine>) {
     let scheme = core::ptr::from_ref(db.scheme()).addr();
-    let of_scheme = (scheme, size_of::<S>());
-    let lines: Vec<usize> = hottest.iter().take(COUNT).map(|(address, _)| *address).collect();
-    let mut names: Vec<Option<String>> = vec![None; lines.len()];
-    note(&lines, line_bytes, of_scheme, &mut names, &|| WORDS_OF_SCHEME.to_owned());
-    db.tables().iter().for_each(|table| note_rows(table, &lines, line_bytes, &mut names));
-    for (line, name) in lines.iter().zip(&mut names) {
-        *name = name.take().or_else(|| db.tables().part_at(*line));
-    }
-    let all = spent.sum().max(1) as f64;
-    let hot = |name: Option<String>, ps: u64| HotLine {
-        name: name.unwrap_or_else(|| "memory of the scheme or of its driver".to_owned()),
-        share: ps as f64 / all,
+    let part = |line: usize| {
+        let has_scheme = scheme < line + line_bytes && scheme + size_of::<S>() > line;
+        let of_scheme = has_scheme.then(|| "words of the scheme itself".to_owned());
+        let part = of_scheme.or_else(|| db.tables().part_at(line));
+        part.unwrap_or_else(|| "memory of the scheme or of its driver".to_owned())
     };
-    let mut parts: BTreeMap<Option<String>, u64> = BTreeMap::new();
-    for &(line, ps) in hottest {
-        let mut name = [None];
-        note(&[line], line_bytes, of_scheme, &mut name, &|| WORDS_OF_SCHEME.to_owned());
-        let [name] = name.map(|name| name.or_else(|| db.tables().part_at(line)));
-        *parts.entry(name.map(|name| without_numbers(&name))).or_default() += ps;
+    let all = spent.sum().max(1) as f64;
+    let hot = |name: String, ps: u64| HotLine { name, share: ps as f64 / all };
+    let lines: Vec<usize> = hottest.iter().take(COUNT).map(|(line, _)| *line).collect();
+    let mut rows: Vec<Option<String>> = vec![None; lines.len()];
+    db.tables().iter().for_each(|table| note_rows(table, &lines, line_bytes, &mut rows));
+    let named = rows.into_iter().zip(hottest);
+    let lines = named.map(|(row, (line, ps))| hot(row.unwrap_or_else(|| part(*line)), *ps)).collect();
+    let mut waited: BTreeMap<String, u64> = BTreeMap::new();
+    for (line, ps) in hottest {
+        *waited.entry(without_numbers(&part(*line))).or_default() += ps;
     }
-    let lines = names.into_iter().zip(hottest).map(|(name, (_, ps))| hot(name, *ps)).collect();
-    let mut parts: Vec<HotLine> = parts.into_iter().map(|(name, ps)| hot(name, ps)).collect();
+    let mut parts: Vec<HotLine> = waited.into_iter().map(|(name, ps)| hot(name, ps)).collect();
     parts.sort_by(|one, other| other.share.total_cmp(&one.share));
     parts.truncate(COUNT);
     (lines, parts)
 }
-
-const WORDS_OF_SCHEME: &str = "words of the scheme itself";
 
 /// Returns the name of a kind of part: the name of one without its number.
 fn without_numbers(name: &str) -> String {
@@ -59,7 +53,7 @@ fn without_numbers(name: &str) -> String {
     words.collect::<Vec<&str>>().join(" ")
 }
 
-/// Names the lines that have words of a table's rows.
+/// Names the lines that have words of a table's rows, unless they have a name.
 fn note_rows<S: Scheme>(
     table: &TableStore<S>,
     lines: &[usize],
@@ -70,26 +64,15 @@ fn note_rows<S: Scheme>(
     table.for_each_row(0, 1, |row| {
         for record in row.records() {
             // The header stands in front of the words.
-            let range = (record.id(), (1 + record.width()) * size_of::<u64>());
-            note(lines, line_bytes, range, names, &|| format!("{} row {number}", table.name()));
+            let (start, bytes) = (record.id(), (1 + record.width()) * size_of::<u64>());
+            for (line, name) in lines.iter().zip(&mut *names) {
+                if start < line + line_bytes && start + bytes > *line && name.is_none() {
+                    *name = Some(format!("{} row {number}", table.name()));
+                }
+            }
         }
         number += 1;
     });
-}
-
-/// Names the lines that have bytes of a range, which is its address and its size, unless they have a name.
-fn note(
-    lines: &[usize],
-    line_bytes: usize,
-    (start, bytes): (usize, usize),
-    names: &mut [Option<String>],
-    says: &dyn Fn() -> String,
-) {
-    for (line, name) in lines.iter().zip(names) {
-        if start < line + line_bytes && start + bytes > *line && name.is_none() {
-            *name = Some(says());
-        }
-    }
 }
 
 #[cfg(test)]

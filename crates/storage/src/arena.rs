@@ -215,7 +215,9 @@ impl BlockArena {
     #[inline]
     pub(crate) fn populate_ahead(&self, reserve: &Reserve) {
         // Relaxed, twice: it shares the work out and orders nothing.
-        if self.is_low.load(Ordering::Relaxed) && self.is_low.swap(false, Ordering::Relaxed) {
+        let is_mine = self.is_low.load(Ordering::Relaxed) && self.is_low.swap(false, Ordering::Relaxed);
+        // One that came too late for its chunk serves for the next.
+        if is_mine && self.state.lock().next.is_none() {
             let next = reserve.take_populated();
             self.state.lock().next = Some(next);
         }

@@ -9,8 +9,10 @@
 //!
 //! An unpinned participant, however long it idles, holds up nothing.
 
+use sync::Padded;
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-use sync::{Padded, is_in};
+
+use crate::part::is_in;
 
 /// The epoch counter and its participants.
 #[derive(Debug)]

@@ -11,6 +11,7 @@ pub mod index;
 mod key;
 mod made;
 mod owned;
+mod part;
 pub mod plants;
 mod record;
 mod row;

@@ -10,12 +10,13 @@ use crate::declared::{IndexDecl, KeyDecl, KeyWidth};
 use crate::implicit::Apart;
 use crate::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
+use crate::part::is_in;
 use crate::record::{self, RecordRef};
 use crate::row::{Direction, Index, SecondaryKeys, TableId};
 use crate::schema::{FirstMemory, GroupDecl, Lookup, NoMemory, Schema, TableDecl};
 use crate::shape::{LeafMeta, Shape};
 use crate::version;
-use sync::{Padded, is_in};
+use sync::Padded;
 
 /// An index of any kind and key width. A table's index is matched once per operation, by a branch that
 /// always goes the same way; the search below is generic and inlined.

@@ -16,14 +16,15 @@ use core::marker::PhantomData;
 use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
+use sync::Latched;
 use sync::atomic::{AtomicBool, AtomicPtr, Ordering, fence};
 use sync::plant::is_planted;
-use sync::{Latched, is_in};
 
 use crate::arena::{Block, Reserve};
 use crate::epoch::{Epochs, Participant};
 use crate::key::Home;
 use crate::owned::{Partition, PartitionClaim, Partitions};
+use crate::part::is_in;
 use crate::plants;
 use crate::record::{self, RecordRef};
 use crate::row::TableId;

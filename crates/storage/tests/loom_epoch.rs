@@ -4,10 +4,12 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p contend-storage --test loom_epoch`
 #![cfg(loom)]
 
-// The kernel is private to its crate: the model compiles the same file once more.
+// The kernel and what it uses are private to their crate: the model compiles the same files once more.
 #[path = "../src/epoch.rs"]
 #[allow(dead_code, reason = "a model needs no number of a seat")]
 mod epoch;
+#[path = "../src/part.rs"]
+mod part;
 
 use epoch::{Epochs, Participant};
 use loom::cell::UnsafeCell;

@@ -96,12 +96,6 @@ impl<T> core::fmt::Debug for LatchedGuard<'_, T> {
     }
 }
 
-/// Whether an address is in the memory of a thing.
-pub fn is_in<T: ?Sized>(thing: &T, address: usize) -> bool {
-    let start = core::ptr::from_ref(thing).addr();
-    (start..start + size_of_val(thing)).contains(&address)
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

@@ -56,7 +56,7 @@ pub use background::Background;
 pub use backoff::Backoff;
 pub use barrier::{Barrier, Broken};
 pub use bell::Bell;
-pub use cell::{Latched, LatchedGuard, Padded, is_in};
+pub use cell::{Latched, LatchedGuard, Padded};
 pub use growing::Growing;
 pub use inbox::Inbox;
 pub use latch::{Latch, LatchGuard};

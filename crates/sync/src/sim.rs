@@ -42,7 +42,7 @@ pub const IS_STEPPED: bool = true;
 
 pub use backoff::Backoff;
 pub use barrier::{Barrier, Broken};
-pub use cell::{Latched, LatchedGuard, Padded, is_in};
+pub use cell::{Latched, LatchedGuard, Padded};
 pub use growing::Growing;
 pub use hook::hushed;
 pub use latch::{Latch, LatchGuard};

@@ -16,10 +16,34 @@ pub struct Measuring<'s> {
     sweep: &'s Sweep,
     store: &'s ResultStore,
     left: Vec<&'s Unit>,
-    budget_s: Option<f64>,
-    begun_ns: u64,
+    pace: Pace,
     /// The guessed seconds of the runs that were made so far.
     guessed_s: f64,
+}
+
+/// The time of a sweep so far, and its budget.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    budget_s: Option<f64>,
+    begun_ns: u64,
+}
+
+impl Pace {
+    /// Returns guessed seconds, scaled by the ratio of real to guessed time so far. `made_s` are the guessed seconds of
+    /// the runs that were made.
+    pub(super) fn real_s(self, guessed_s: f64, made_s: f64) -> f64 {
+        if made_s > 0.0 { guessed_s * self.elapsed_s() / made_s } else { guessed_s }
+    }
+
+    /// Whether the budget would be over before the end of a run of so many guessed seconds.
+    pub(super) fn is_late(self, guessed_s: f64, made_s: f64) -> bool {
+        let ends_s = self.elapsed_s() + self.real_s(guessed_s, made_s);
+        self.budget_s.is_some_and(|budget_s| ends_s > budget_s)
+    }
+
+    fn elapsed_s(self) -> f64 {
+        (clock::now_ns() - self.begun_ns) as f64 / 1e9
+    }
 }
 
 impl<'s> Measuring<'s> {
@@ -28,8 +52,9 @@ impl<'s> Measuring<'s> {
     /// # Errors
     /// Results that cannot be read.
     pub fn new(sweep: &'s Sweep, store: &'s ResultStore) -> Result<Self, Refusal> {
-        let budget_s = sweep.recipe.budget_minutes.map(|minutes| minutes * 60.0);
-        Ok(Self { budget_s, ..Self::only(sweep, store, sweep.units.iter().collect())? })
+        let mut measuring = Self::only(sweep, store, sweep.units.iter().collect())?;
+        measuring.pace.budget_s = sweep.recipe.budget_minutes.map(|minutes| minutes * 60.0);
+        Ok(measuring)
     }
 
     /// Prepares to make those of some runs of a sweep whose results are missing. The sweep's time budget does not
@@ -42,7 +67,8 @@ impl<'s> Measuring<'s> {
         for unit in units {
             left.extend(store.get(&unit.id)?.is_none().then_some(unit));
         }
-        Ok(Self { sweep, store, left, budget_s: None, begun_ns: clock::now_ns(), guessed_s: 0.0 })
+        let pace = Pace { budget_s: None, begun_ns: clock::now_ns() };
+        Ok(Self { sweep, store, left, pace, guessed_s: 0.0 })
     }
 
     /// Takes the simulated runs from those that are to be made. They can be made side by side.
@@ -50,7 +76,7 @@ impl<'s> Measuring<'s> {
         let all = core::mem::take(&mut self.left);
         let (units, left) = all.into_iter().partition(|unit| unit.is_simulated());
         self.left = left;
-        SideBySide::new(self.sweep, self.store, units, self.budget_s)
+        SideBySide::new(self.sweep, self.store, units, self.pace)
     }
 
     /// Makes all missing runs by `run` and keeps their results, until there is no time left or `run` returns `None`.
@@ -61,8 +87,7 @@ impl<'s> Measuring<'s> {
         let mut bench = Bench::new(self.store, &self.sweep.build, &self.sweep.axes, ATTEMPTS_MAX, run);
         for nth in 0..self.left.len() {
             let unit = self.left[nth];
-            let would_end_s = self.elapsed_s() + self.real_s(unit.lasts_s);
-            if self.budget_s.is_some_and(|budget_s| would_end_s > budget_s)
+            if self.pace.is_late(unit.lasts_s, self.guessed_s)
                 || bench.result(unit, &self.label(nth))?.is_none()
             {
                 break;
@@ -72,20 +97,11 @@ impl<'s> Measuring<'s> {
         Ok(())
     }
 
-    fn elapsed_s(&self) -> f64 {
-        (clock::now_ns() - self.begun_ns) as f64 / 1e9
-    }
-
-    /// Returns guessed seconds, scaled by the ratio of real to guessed time so far.
-    fn real_s(&self, guessed_s: f64) -> f64 {
-        if self.guessed_s > 0.0 { guessed_s * self.elapsed_s() / self.guessed_s } else { guessed_s }
-    }
-
     /// Returns a line about the run with this number among the missing runs.
     fn label(&self, nth: usize) -> String {
         let guessed_s: f64 = self.left[nth..].iter().map(|unit| unit.lasts_s).sum();
         let (of, left) = (self.sweep.units.len(), self.left.len());
-        let to_go = duration_s(self.real_s(guessed_s));
+        let to_go = duration_s(self.pace.real_s(guessed_s, self.guessed_s));
         format!("[{}/{of}] {}: about {to_go} to go", of - left + nth + 1, self.sweep.label(self.left[nth]))
     }
 }

@@ -7,7 +7,8 @@
 //! directly after one another, also in random order, so that slow changes of the machine affect all of them alike. All
 //! schemes of a repetition answer the same requests, which are drawn from the repetition's seed.
 //!
-//! Simulated runs take no time of a machine: they come first, several [`SideBySide`].
+//! The results of simulated runs do not depend on what else the host does. Such runs come first, and several are made
+//! at the same time: [`SideBySide`].
 //!
 //! A unit's *id* is a digest of everything known that can change its outcome: the resolved settings, the seed, the
 //! build. A [`ResultStore`] keeps results by this id, so that nothing is measured twice and nothing is overwritten,

@@ -2,9 +2,9 @@
 //! their results.
 
 use sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use sync::clock;
 
 use super::bench::Bench;
+use super::measuring::Pace;
 use super::{ResultStore, Sweep, Unit};
 use crate::text::duration_s;
 use crate::{Refusal, machine};
@@ -15,8 +15,7 @@ pub struct SideBySide<'s> {
     sweep: &'s Sweep,
     store: &'s ResultStore,
     units: Vec<&'s Unit>,
-    budget_s: Option<f64>,
-    begun_ns: u64,
+    pace: Pace,
     /// The number of the run that a thread takes next.
     next: AtomicUsize,
     made: AtomicUsize,
@@ -25,18 +24,12 @@ pub struct SideBySide<'s> {
 }
 
 impl<'s> SideBySide<'s> {
-    pub(super) fn new(
-        sweep: &'s Sweep,
-        store: &'s ResultStore,
-        units: Vec<&'s Unit>,
-        budget_s: Option<f64>,
-    ) -> Self {
+    pub(super) fn new(sweep: &'s Sweep, store: &'s ResultStore, units: Vec<&'s Unit>, pace: Pace) -> Self {
         Self {
             sweep,
             store,
             units,
-            budget_s,
-            begun_ns: clock::now_ns(),
+            pace,
             next: AtomicUsize::new(0),
             made: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
@@ -89,37 +82,34 @@ impl<'s> SideBySide<'s> {
 
     /// Whether the time budget would be over before the end of a run.
     fn is_late(&self, unit: &Unit) -> bool {
-        let elapsed_s = self.elapsed_s();
-        let ends_s = elapsed_s + unit.lasts_s * self.slowness(elapsed_s).unwrap_or(1.0);
-        self.budget_s.is_some_and(|budget_s| ends_s > budget_s)
+        self.pace.is_late(unit.lasts_s, guessed_s(self.units_made()))
     }
 
-    /// Returns the ratio of real to guessed time so far; `None` before the end of the first run.
-    fn slowness(&self, elapsed_s: f64) -> Option<f64> {
-        // Relaxed: an estimate.
-        let made = &self.units[..self.made.load(Ordering::Relaxed)];
-        let guessed_s: f64 = made.iter().map(|unit| unit.lasts_s).sum();
-        (guessed_s > 0.0).then(|| elapsed_s / guessed_s)
-    }
-
-    fn elapsed_s(&self) -> f64 {
-        (clock::now_ns() - self.begun_ns) as f64 / 1e9
+    /// As many of the runs as were made. Which of them were made matters little to an estimate.
+    fn units_made(&self) -> &[&Unit] {
+        &self.units[..self.made.load(Ordering::Relaxed)] // Relaxed: an estimate.
     }
 
     /// Returns a line about the progress.
     pub fn line(&self) -> String {
-        // Relaxed: only shown.
-        let made = self.made.load(Ordering::Relaxed);
-        let head = format!("[{made}/{}] simulating", self.units.len());
-        let left_s: f64 = self.units[made..].iter().map(|unit| unit.lasts_s).sum();
-        let Some(slowness) = self.slowness(self.elapsed_s()) else { return head };
-        format!("{head}: about {} to go", duration_s(left_s * slowness))
+        let made = self.units_made();
+        let head = format!("[{}/{}] simulating", made.len(), self.units.len());
+        if made.is_empty() {
+            return head;
+        }
+        let left_s = self.pace.real_s(guessed_s(&self.units[made.len()..]), guessed_s(made));
+        format!("{head}: about {} to go", duration_s(left_s))
     }
 
     /// Whether all runs were made.
     pub fn is_complete(&self) -> bool {
         self.made.load(Ordering::Relaxed) == self.units.len() // Relaxed: the threads that make runs have ended.
     }
+}
+
+/// The guessed seconds of runs.
+fn guessed_s(units: &[&Unit]) -> f64 {
+    units.iter().map(|unit| unit.lasts_s).sum()
 }
 
 #[cfg(test)]

@@ -186,10 +186,12 @@ impl BlockArena {
             let bytes = so_far.clamp(CHUNK_MIN, HUGE).max(self.stride);
             let ahead = if bytes == HUGE { next.take() } else { None };
             let chunk = ahead.unwrap_or_else(|| reserve.take(bytes));
-            let mut numbered = Box::new(Numbered { first: end(chunks), chunk });
-            // Release: whoever finds the chunk finds its contents.
-            self.newest.store(&raw mut *numbered, Ordering::Release);
-            chunks.push(numbered);
+            let first = end(chunks);
+            chunks.push(Box::new(Numbered { first, chunk }));
+            // The address is taken last: nobody may know that of a box that moves. Release: whoever finds the chunk
+            // finds its contents.
+            let newest = chunks.last().map_or(core::ptr::null(), |last| core::ptr::from_ref(&**last));
+            self.newest.store(newest.cast_mut(), Ordering::Release);
         }
         let before = chunks.partition_point(|chunk| chunk.numbers(self.stride).end <= numbers.start);
         for chunk in &chunks[before..] {

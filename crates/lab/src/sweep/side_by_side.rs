@@ -47,7 +47,7 @@ impl<'s> SideBySide<'s> {
     }
 
     /// Takes runs, makes them by `run` and keeps their results, until none is left, there is no time left, or `run`
-    /// returns `None`: then the other threads that make runs end too. `run` gets the number of the run here.
+    /// returns `None`: then the other threads that make runs end too. `run` gets the number of the run among these.
     ///
     /// # Errors
     /// Errors of `run`, and results that cannot be written. The results before the error are kept.

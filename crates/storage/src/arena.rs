@@ -446,21 +446,21 @@ mod tests {
 
     #[test]
     fn threads_get_blocks_of_their_own() {
-        const EACH: usize = 40_000;
+        const TAKES: usize = 100_000;
         let (arena, reserve, built) = (BlockArena::new(64), Reserve::default(), AtomicUsize::new(0));
         let taken = Latched::new(Vec::new());
         workers::run(2, false, |_| {
             let mut blocks = Vec::new();
-            while blocks.len() < EACH {
-                // Counts that do not divide the chunks', so that some are taken across their ends.
-                arena.take(&mut blocks, 37, &reserve, |_| {
+            for take in 0..TAKES {
+                // Few at a time, so that the threads meet; some are taken across the ends of chunks.
+                arena.take(&mut blocks, 1 + take % 3, &reserve, |_| {
                     // Relaxed: a count, read when the threads have ended.
                     built.fetch_add(1, Ordering::Relaxed);
                 });
-                if blocks.len() % 5 == 0 {
-                    arena.give(&mut blocks, 20);
+                if take % 1_000 == 0 {
+                    arena.give(&mut blocks, 1);
+                    arena.populate_ahead(&reserve);
                 }
-                arena.populate_ahead(&reserve);
             }
             taken.lock().extend(blocks.iter().map(|block| block.as_ptr().addr()));
         });
@@ -469,6 +469,10 @@ mod tests {
         blocks.sort_unstable();
         blocks.dedup();
         assert_eq!(blocks.len(), count, "no block is handed out twice");
+        let mut all = Vec::new();
+        arena.for_each(0, 1, |block| all.push(block.as_ptr().addr()));
+        all.sort_unstable();
+        assert!(blocks.iter().all(|block| all.binary_search(block).is_ok()), "each is of a chunk");
         let (carved, free) = arena.bytes();
         // Relaxed: the threads have ended.
         assert_eq!(built.load(Ordering::Relaxed) * 64, carved, "each is built once");

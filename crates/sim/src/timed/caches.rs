@@ -56,6 +56,23 @@ impl Spent {
     }
 }
 
+/// Something that serves one request after the other, in the order in which they are made.
+#[derive(Clone, Copy, Debug, Default)]
+struct Server {
+    busy_until: u64,
+}
+
+impl Server {
+    /// How long a request waits that is made at `at` and keeps the server for so long. A line that many cores want may
+    /// be served much later than it was asked for: the server counts the work when it is asked for, so that requests
+    /// for other lines do not wait for that time to come.
+    fn wait(&mut self, at: u64, takes: u64) -> u64 {
+        let begin = at.max(self.busy_until);
+        self.busy_until = begin + takes;
+        begin - at
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Caches {
@@ -64,9 +81,9 @@ pub(super) struct Caches {
     private: Vec<Private>,
     l3: Vec<Tags>,
     groups_per_socket: u16,
-    /// By socket: the time until which its memory controllers, and its links, are busy.
-    controllers: Vec<u64>,
-    links: Vec<u64>,
+    /// By socket: its memory controllers, and its links.
+    controllers: Vec<Server>,
+    links: Vec<Server>,
     /// Picoseconds of a line in the memory controllers, and in the links by distance.
     controller_ps: u64,
     link_ps: Vec<u64>,
@@ -99,8 +116,8 @@ impl Caches {
             next_miss_ps: machine.memory.latency_ps / u64::from(machine.core.misses_max.max(1)),
             l3: (0..groups).map(|_| tags(&machine.l3)).collect(),
             groups_per_socket: topology.groups_per_socket as u16,
-            controllers: vec![0; topology.sockets as usize],
-            links: vec![0; topology.sockets as usize],
+            controllers: vec![Server::default(); topology.sockets as usize],
+            links: vec![Server::default(); topology.sockets as usize],
             controller_ps: line_ps(machine.memory.bytes_per_ns),
             link_ps: machine.hops.iter().map(|hop| line_ps(hop.bytes_per_ns)).collect(),
             machine: machine.clone(),
@@ -141,7 +158,7 @@ impl Caches {
         let start = at.max(line.busy_until);
         self.spent.contention += start - at;
         let is_shared = line.sockets != 0 && line.owner != seat.core;
-        let mut ready = if has_copy { start } else { self.bring(seat, start, id) };
+        let mut ready = if has_copy { start } else { self.bring(seat, at, start, id) };
         if wish == Wish::Write && line.owner != seat.core {
             ready = ready.max(start + self.invalidate(seat, line.sockets));
         }
@@ -172,15 +189,15 @@ impl Caches {
         ready
     }
 
-    /// The time at which the line arrives: from another core, the nearest last-level cache that is known to have it,
-    /// or memory.
-    fn bring(&mut self, seat: Seat, start: u64, id: LineId) -> u64 {
+    /// The time at which the line arrives that was asked for at `at`, and that can be had from `start` on: from another
+    /// core, the nearest last-level cache that is known to have it, or memory.
+    fn bring(&mut self, seat: Seat, at: u64, start: u64, id: LineId) -> u64 {
         let line = *self.lines.get(id);
         if line.owner != NOBODY && line.owner != seat.core && line.is_dirty {
             let group = line.owner / self.machine.topology.cores_per_group as u16;
             let ps = self.beyond_l1(self.machine.coherence.transfer_ps) + self.between_groups_ps(seat, group);
             self.spent.coherence += ps;
-            return self.travel(seat, start + ps, group / self.groups_per_socket);
+            return self.travel(seat, at, start + ps, group / self.groups_per_socket);
         }
         let l3_ps = self.beyond_l1(self.machine.l3.latency_ps);
         if self.l3[usize::from(seat.group)].has(id, line.version) {
@@ -190,14 +207,12 @@ impl Caches {
         if line.holder != NOBODY && self.l3[usize::from(line.holder)].has(id, line.version) {
             let ps = l3_ps + self.between_groups_ps(seat, line.holder);
             self.spent.l3 += ps;
-            return self.travel(seat, start + ps, line.holder / self.groups_per_socket);
+            return self.travel(seat, at, start + ps, line.holder / self.groups_per_socket);
         }
         let latency_ps = self.beyond_l1(self.machine.memory.latency_ps);
         let private = &mut self.private[usize::from(seat.core)];
         let is_ahead = std::mem::replace(&mut private.ahead, id + 1) == id;
-        let controller = &mut self.controllers[usize::from(line.home)];
-        let begin = start.max(*controller);
-        *controller = begin + self.controller_ps;
+        let begin = start + self.controllers[usize::from(line.home)].wait(at, self.controller_ps);
         if is_ahead {
             // A program that goes through memory in order waits for its share of the memory's rate alone.
             let ready = begin + self.next_miss_ps.min(latency_ps);
@@ -206,7 +221,7 @@ impl Caches {
         }
         let ready = begin + latency_ps;
         self.spent.memory += ready - start;
-        self.travel(seat, ready, line.home)
+        self.travel(seat, at, ready, line.home)
     }
 
     /// The part of a latency that comes on top of a hit in the first cache, which the instructions' own time has.
@@ -219,18 +234,16 @@ impl Caches {
         if group == seat.group { 0 } else { self.machine.hops[0].round_trip_ps }
     }
 
-    /// The time of arrival of a line that leaves a socket at `at`.
-    fn travel(&mut self, seat: Seat, at: u64, socket: u16) -> u64 {
+    /// The time of arrival of a line that was asked for at `at` and leaves a socket at `leaves`.
+    fn travel(&mut self, seat: Seat, at: u64, leaves: u64, socket: u16) -> u64 {
         if socket == seat.socket {
-            return at;
+            return leaves;
         }
         let from = usize::from(socket);
         let distance = self.distance(seat, from);
-        let link = &mut self.links[from];
-        let begin = at.max(*link);
-        *link = begin + self.link_ps[distance];
-        let ready = begin + self.machine.hops[distance].round_trip_ps;
-        self.spent.numa += ready - at;
+        let wait = self.links[from].wait(at, self.link_ps[distance]);
+        let ready = leaves + wait + self.machine.hops[distance].round_trip_ps;
+        self.spent.numa += ready - leaves;
         ready
     }
 

@@ -48,8 +48,9 @@ fn lines(count: usize) -> Vec<Padded<AtomicU64>> {
 
 #[test]
 fn the_same_program_takes_the_same_time_to_the_last_step() {
+    // The same lines each time: their addresses decide in which socket's memory they are.
+    let shared = lines(8);
     let once = || {
-        let shared = lines(8);
         let work = |worker: usize| {
             for turn in 0..200 {
                 // Relaxed: steps are sequentially consistent, here as in all tests of this file.
@@ -168,6 +169,38 @@ fn a_line_from_another_socket_takes_the_way_there_and_back_longer() {
     let (near, far) = (read_ns(1), read_ns(1_567));
     let way_ns = machine.hops.last().expect("hops").round_trip_ps as f64 / 1e3;
     assert_near(far - near, way_ns, 0.15);
+}
+
+#[test]
+fn a_line_that_many_cores_wait_for_delays_no_other_line_of_its_socket() {
+    let machine = hpe();
+    // Workers of two threads on each core fill the first socket; the next ones have a core of the second to themselves.
+    let (first, second) =
+        (machine.topology.cores_per_group as usize, machine.topology.cores_per_group as usize * 2);
+    let others = lines(200);
+    let read_ns = |is_wanted: bool| {
+        let hot = AtomicU64::new(0);
+        let (took, ..) = timed(&machine, Placement::CoresFirst, second + first, |worker| {
+            if worker == 0 {
+                others.iter().for_each(|line| line.store(1, Ordering::Relaxed));
+            }
+            waiter::pause_ns(100_000);
+            match worker {
+                // Cores of both sockets update one line, which goes back and forth.
+                _ if is_wanted && worker != second => {
+                    (0..40).for_each(|_| _ = hot.fetch_add(1, Ordering::Relaxed))
+                }
+                // One core of the second socket reads what the first has.
+                _ if worker == second => {
+                    return lasts_ns(|| others.iter().for_each(|line| _ = line.load(Ordering::Relaxed)));
+                }
+                _ => {}
+            }
+            0
+        });
+        took[second] as f64
+    };
+    assert_near(read_ns(true), read_ns(false), 0.1);
 }
 
 #[test]

@@ -17,6 +17,8 @@ mod text;
 pub use error::MachineError;
 pub use placement::{MemoryPolicy, Placement, ThreadPlace};
 
+use crate::timed::TIMING_RULES;
+
 /// A machine to simulate. All times are in picoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
@@ -208,12 +210,14 @@ impl Machine {
         fields::values(self)
     }
 
-    /// Returns a hash of all constants' values, as sixteen hexadecimal digits. Machines with the same digest simulate
-    /// alike: names, sources and comments are not in it.
+    /// Returns a hash of all constants' values and of the [version of the rules](TIMING_RULES) by which they become time,
+    /// as sixteen hexadecimal digits. Machines with the same digest simulate alike: names, sources and comments are not
+    /// in it.
     pub fn digest(&self) -> String {
         // FNV-1a: its offset basis, then its prime.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        for (path, value) in self.values() {
+        let rules = ("rules".to_owned(), TIMING_RULES.to_string());
+        for (path, value) in std::iter::once(rules).chain(self.values()) {
             for byte in format!("{path}={value}\n").bytes() {
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
             }

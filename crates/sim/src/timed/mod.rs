@@ -26,6 +26,10 @@ use tags::LineId;
 use crate::Installed;
 use crate::machine::{Machine, MemoryPolicy, Placement};
 
+/// The version of the rules of this module, for the digest of a machine. A change after which the same run takes another
+/// simulated time needs another version: results of different rules must not count as results of one machine.
+pub(crate) const TIMING_RULES: u32 = 2;
+
 /// Bits of a worker's number in the key of its turn.
 const WORKER_BITS: u32 = 12;
 

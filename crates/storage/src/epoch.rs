@@ -20,6 +20,8 @@ pub(crate) struct Epochs {
     now: Padded<AtomicU64>,
     /// Seats from this number on were never taken.
     used: Padded<AtomicUsize>,
+    /// The number of seats below that were given up.
+    given_up: Padded<AtomicUsize>,
     seats: Box<[Padded<Seat>]>,
 }
 
@@ -27,7 +29,7 @@ pub(crate) struct Epochs {
 struct Seat {
     /// The epoch at which its participant is pinned; 0 when it is not.
     pinned: AtomicU64,
-    taken: AtomicBool,
+    is_given_up: AtomicBool,
 }
 
 /// A seat taken among the participants.
@@ -35,6 +37,11 @@ struct Seat {
 pub(crate) struct Participant<'e> {
     epochs: &'e Epochs,
     seat: usize,
+    /// The epoch that the participant saw last in [`help_advance`](Self::help_advance).
+    seen: u64,
+    /// A number that grows while the epoch stands still. It is the participant's turn when it reaches the number of
+    /// participants.
+    turn: usize,
 }
 
 impl Epochs {
@@ -53,7 +60,7 @@ impl Epochs {
     /// Room for `seats` participants.
     pub(crate) fn new(seats: usize) -> Self {
         let seats = (0..seats).map(|_| Padded::default()).collect();
-        Self { now: Padded(AtomicU64::new(1)), used: Padded::default(), seats }
+        Self { now: Padded(AtomicU64::new(1)), used: Padded::default(), given_up: Padded::default(), seats }
     }
 
     /// Takes a free seat.
@@ -61,14 +68,37 @@ impl Epochs {
     /// # Panics
     /// When all are taken: the database was made for fewer sessions.
     pub(crate) fn join(&self) -> Participant<'_> {
-        let free = self.seats.iter().position(|seat| {
+        // Relaxed: a hint. Most seats are never given up, and then nobody looks at the seats of all others.
+        let again = if self.given_up.load(Ordering::Relaxed) > 0 { self.given_up_seat() } else { None };
+        let seat = again.or_else(|| self.fresh_seat()).or_else(|| self.given_up_seat());
+        let seat = seat.expect("the database has a seat for each session");
+        Participant { epochs: self, seat, seen: 0, turn: 0 }
+    }
+
+    /// Takes a seat that was never taken.
+    fn fresh_seat(&self) -> Option<usize> {
+        if self.used() == self.seats.len() {
+            return None;
+        }
+        // Relaxed: the fence of the participant's first pin orders it. Several who find the last seat count on beyond it.
+        let seat = self.used.fetch_add(1, Ordering::Relaxed);
+        (seat < self.seats.len()).then_some(seat)
+    }
+
+    /// The number of seats that were ever taken.
+    fn used(&self) -> usize {
+        // Relaxed: a seat that is not counted yet has not pinned before the fence of the caller, if it needs one.
+        self.used.load(Ordering::Relaxed).min(self.seats.len())
+    }
+
+    /// Takes a seat that was given up.
+    fn given_up_seat(&self) -> Option<usize> {
+        let seat = self.seats.iter().position(|seat| {
             // Acquire: pairs with the Release in `Participant::drop`. Relaxed on failure: nothing is read.
-            seat.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
-        });
-        let seat = free.expect("the database has a seat for each session");
-        // Relaxed: the fence of the participant's first pin orders it.
-        self.used.fetch_max(seat + 1, Ordering::Relaxed);
-        Participant { epochs: self, seat }
+            seat.is_given_up.compare_exchange(true, false, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        })?;
+        self.given_up.fetch_sub(1, Ordering::Relaxed); // Relaxed: a hint.
+        Some(seat)
     }
 
     /// The current epoch, perhaps a little late.
@@ -87,15 +117,16 @@ impl Epochs {
         self.now()
     }
 
-    /// Advances the epoch if invariant (2) allows it.
-    pub(crate) fn try_advance(&self) {
+    /// Advances the epoch if invariant (2) allows it. Looks at the seat of number `first` first, so that those who try do
+    /// not all take the same cache line from its participant.
+    pub(crate) fn try_advance(&self, first: usize) {
         let now = self.now();
         // SeqCst fence: pairs with the one in `pin`. A participant whose pin is not seen below pins after
         // this point, and so sees every unlinking that came before it.
         fence(Ordering::SeqCst);
-        // Relaxed: a seat that is not counted yet has not pinned before the fence.
-        let used = self.used.load(Ordering::Relaxed);
-        let all_here = self.seats[..used].iter().all(|seat| {
+        let used = self.used();
+        let (before, after) = self.seats[..used].split_at(first.min(used));
+        let all_here = after.iter().chain(before).all(|seat| {
             // Acquire: pairs with the Release in `unpin` and in `pin`, so that a participant's uses in attempts
             // that have ended come before any reuse. The fence above makes a pin before it seen.
             let pinned = seat.pinned.load(Ordering::Acquire);
@@ -134,6 +165,22 @@ impl Participant<'_> {
         fence(Ordering::SeqCst);
     }
 
+    /// Tries to advance the epoch if it is this participant's turn. A try takes a cache line from each participant, so
+    /// that many participants must not all try: one does, another with each epoch, and the rest in turn while the epoch
+    /// stands still.
+    pub(crate) fn help_advance(&mut self) {
+        let now = self.epochs.now();
+        let count = self.epochs.used();
+        if self.seen != now {
+            (self.seen, self.turn) = (now, (self.seat + now as usize) % count);
+        }
+        self.turn += 1;
+        if self.turn >= count {
+            self.turn = 0;
+            self.epochs.try_advance(self.seat + 1);
+        }
+    }
+
     /// Unpins.
     #[inline]
     pub(crate) fn unpin(&mut self) {
@@ -145,8 +192,10 @@ impl Participant<'_> {
 impl Drop for Participant<'_> {
     fn drop(&mut self) {
         self.unpin();
-        // Release: pairs with the Acquire in `join`.
-        self.epochs.seats[self.seat].taken.store(false, Ordering::Release);
+        // Counted before anybody can take it, so that the count stays above zero. Relaxed: a hint.
+        self.epochs.given_up.fetch_add(1, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `given_up_seat`.
+        self.epochs.seats[self.seat].is_given_up.store(true, Ordering::Release);
     }
 }
 
@@ -161,14 +210,42 @@ mod tests {
         pinned.pin();
         let unlinked_at = epochs.stamp();
         for _ in 0..10 {
-            epochs.try_advance();
+            epochs.try_advance(0);
         }
         assert!(!epochs.is_past(unlinked_at));
         pinned.unpin();
         for _ in 0..2 {
-            epochs.try_advance();
+            epochs.try_advance(0);
         }
         assert!(epochs.is_past(unlinked_at));
+    }
+
+    #[test]
+    fn many_participants_advance_the_epoch_by_few_tries() {
+        /// The epochs that so many participants advance in ten calls each, and the number of their tries.
+        fn advanced(count: usize, has_pinned: bool) -> (u64, usize) {
+            let epochs = Epochs::new(count + 1);
+            let mut pinned = epochs.join();
+            if has_pinned {
+                pinned.pin();
+                epochs.try_advance(0);
+            }
+            let (mut all, mut tries): (Vec<_>, _) = ((0..count).map(|_| epochs.join()).collect(), 0);
+            let before = epochs.now();
+            for _ in 0..10 {
+                for participant in &mut all {
+                    participant.help_advance();
+                    tries += usize::from(participant.turn == 0);
+                }
+            }
+            (epochs.now() - before, tries)
+        }
+        let (epochs, _) = advanced(1, false);
+        assert!((5..=10).contains(&epochs), "{epochs} epochs by one beside one who idles");
+        let (epochs, tries) = advanced(800, false);
+        assert!((5..=20).contains(&epochs) && tries <= 20, "{epochs} epochs, {tries} tries");
+        let (epochs, tries) = advanced(800, true);
+        assert!(epochs == 0 && (5..=20).contains(&tries), "{tries} tries under one who holds all up");
     }
 
     #[test]

@@ -321,7 +321,7 @@ impl<'db, S: Shape> Slot<'db, S> {
         self.participant.unpin();
         self.waiting.stamp(|| self.tables.epochs.stamp());
         if is_due {
-            self.tables.epochs.try_advance();
+            self.participant.help_advance();
             self.unsettled.help(&self.tables.unsettled);
         }
         if self.attempt.is_multiple_of(POPULATE_EVERY) {

@@ -67,7 +67,7 @@ impl Shared {
 
     fn advance(&self, times: usize) {
         for _ in 0..times {
-            self.epochs.try_advance();
+            self.epochs.try_advance(0);
         }
     }
 

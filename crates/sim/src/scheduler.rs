@@ -196,7 +196,7 @@ impl Turns {
         match access {
             Access::Load | Access::Fence => {}
             Access::Store | Access::Update => self.change(),
-            Access::Pause | Access::Yield => self.step_aside(u64::MAX),
+            Access::Pause | Access::Yield { .. } => self.step_aside(u64::MAX),
             Access::Wait { until_ns } => self.step_aside(until_ns.unwrap_or(u64::MAX)),
         }
         if self.streak >= PATIENCE_STEPS {
@@ -236,7 +236,7 @@ impl Turns {
             Access::Store => 1,
             Access::Update => 2,
             Access::Fence => 3,
-            Access::Pause | Access::Yield => 4,
+            Access::Pause | Access::Yield { .. } => 4,
             Access::Wait { .. } => 5,
         };
         for value in [self.running as u64, kind] {

@@ -11,6 +11,8 @@ use core::ptr::NonNull;
 use sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use sync::{Latched, Padded, recycled};
 
+use crate::part::is_in;
+
 /// A block's address.
 pub(crate) type Block = NonNull<u8>;
 
@@ -81,6 +83,8 @@ struct State {
     /// By their numbers.
     #[expect(clippy::vec_box, reason = "`newest` is one of them, so they stay where they are")]
     chunks: Vec<Box<Numbered>>,
+    /// Bytes of all chunks.
+    bytes: usize,
     /// Blocks that were given back, ready for use.
     free: Vec<Block>,
     /// The next chunk of `HUGE` bytes.
@@ -92,6 +96,8 @@ struct State {
 struct Numbered {
     first: usize,
     chunk: Chunk,
+    /// The chunk with the numbers below; null if there is none.
+    before: *const Numbered,
 }
 
 #[derive(Debug)]
@@ -138,8 +144,7 @@ impl BlockArena {
         reserve: &Reserve,
         build: impl FnMut(Block),
     ) {
-        // Relaxed: a hint. Which blocks there are is read under the latch.
-        let reused = if self.has_free.load(Ordering::Relaxed) { self.take_free(to, count) } else { 0 };
+        let reused = if self.has_free() { self.take_free(to, count) } else { 0 };
         if reused < count {
             let first_new = to.len();
             self.carve(to, count - reused, reserve);
@@ -149,14 +154,22 @@ impl BlockArena {
 
     /// Moves up to `count` blocks that were given back to the end of `to`, and returns their number.
     fn take_free(&self, to: &mut Vec<Block>, count: usize) -> usize {
-        let free = &mut self.state.lock().free;
+        // Who waits may hear that nothing is left.
+        let Some(mut state) = self.state.lock_while(|| self.has_free()) else { return 0 };
+        let free = &mut state.free;
         let reused = count.min(free.len());
         to.extend(free.drain(free.len() - reused..));
         if free.is_empty() {
-            // Relaxed: a hint, as above.
+            // Relaxed: see `has_free`.
             self.has_free.store(false, Ordering::Relaxed);
         }
         reused
+    }
+
+    /// Whether blocks were given back.
+    fn has_free(&self) -> bool {
+        // Relaxed: a hint. Which blocks there are is read under the latch.
+        self.has_free.load(Ordering::Relaxed)
     }
 
     /// Moves `count` blocks that were never used to the end of `to`.
@@ -164,44 +177,59 @@ impl BlockArena {
         // Relaxed: each number is given once; nobody but the caller touches the blocks before they are built.
         let first = self.carved.fetch_add(count, Ordering::Relaxed);
         let numbers = first..first + count;
-        // SAFETY: the chunks live as long as the arena, and do not move. Acquire: their contents were written before.
-        let newest = unsafe { self.newest.load(Ordering::Acquire).as_ref() };
-        let has_all = |chunk: &&Numbered| {
-            let of_chunk = chunk.numbers(self.stride);
-            of_chunk.start <= numbers.start && numbers.end <= of_chunk.end
-        };
-        match newest.filter(has_all) {
-            Some(chunk) => self.hand_out(chunk, numbers, to),
-            None => self.hand_out_of_many(numbers, reserve, to),
-        }
+        let newest = self.newest().filter(|newest| numbers.end <= newest.numbers(self.stride).end);
+        self.hand_out(newest.unwrap_or_else(|| self.grow(numbers.end, reserve)), numbers, to);
     }
 
-    /// Moves the blocks of these numbers to the end of `to`, and makes the chunks that they need.
+    /// The chunk with the highest numbers.
+    fn newest(&self) -> Option<&Numbered> {
+        // SAFETY: chunks live as long as the arena, and do not move. Acquire: their contents were written before.
+        unsafe { self.newest.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Makes the chunks of all numbers below `end`, and returns the newest. Of many threads at a time one makes the chunks
+    /// of all of them, and the others wait until these are there: nobody waits for a turn at the latch.
     #[cold]
-    fn hand_out_of_many(&self, numbers: Range<usize>, reserve: &Reserve, to: &mut Vec<Block>) {
-        let State { chunks, next, .. } = &mut *self.state.lock();
-        let end = |chunks: &[Box<Numbered>]| chunks.last().map_or(0, |last| last.numbers(self.stride).end);
-        while end(chunks) < numbers.end {
-            let so_far: usize = chunks.iter().map(|numbered| numbered.chunk.layout.size()).sum();
-            let bytes = so_far.clamp(CHUNK_MIN, HUGE).max(self.stride);
-            let ahead = if bytes == HUGE { next.take() } else { None };
-            let chunk = ahead.unwrap_or_else(|| reserve.take(bytes));
-            let first = end(chunks);
-            chunks.push(Box::new(Numbered { first, chunk }));
-            // The address is taken last: nobody may know that of a box that moves. Release: whoever finds the chunk
-            // finds its contents.
-            let newest = chunks.last().map_or(core::ptr::null(), |last| core::ptr::from_ref(&**last));
-            self.newest.store(newest.cast_mut(), Ordering::Release);
-        }
-        let before = chunks.partition_point(|chunk| chunk.numbers(self.stride).end <= numbers.start);
-        for chunk in &chunks[before..] {
-            let of_chunk = chunk.numbers(self.stride);
-            self.hand_out(chunk, numbers.start.max(of_chunk.start)..numbers.end.min(of_chunk.end), to);
+    fn grow(&self, end: usize, reserve: &Reserve) -> &Numbered {
+        let reaching = |end: usize| self.newest().filter(|newest| end <= newest.numbers(self.stride).end);
+        loop {
+            if let Some(newest) = reaching(end) {
+                return newest;
+            }
+            let Some(mut state) = self.state.lock_while(|| reaching(end).is_none()) else { continue };
+            // Another thread may have made them meanwhile; and others, whose numbers are counted already, wait for theirs.
+            let end = end.max(self.carved());
+            while reaching(end).is_none() {
+                self.add_chunk(&mut state, reserve);
+            }
         }
     }
 
-    /// Moves the blocks of these numbers, which are of the chunk, to the end of `to`.
-    fn hand_out(&self, numbered: &Numbered, numbers: Range<usize>, to: &mut Vec<Block>) {
+    /// Adds a chunk.
+    fn add_chunk(&self, State { chunks, bytes: so_far, next, .. }: &mut State, reserve: &Reserve) {
+        let bytes = (*so_far).clamp(CHUNK_MIN, HUGE).max(self.stride);
+        let ahead = if bytes == HUGE { next.take() } else { None };
+        let chunk = ahead.unwrap_or_else(|| reserve.take(bytes));
+        *so_far += chunk.layout.size();
+        let first = chunks.last().map_or(0, |last| last.numbers(self.stride).end);
+        let last = |chunks: &[Box<Numbered>]| {
+            chunks.last().map_or(core::ptr::null(), |last| core::ptr::from_ref(&**last))
+        };
+        let before = last(chunks);
+        chunks.push(Box::new(Numbered { first, chunk, before }));
+        // The address is taken last: nobody may know that of a box that moves. Release: whoever finds the chunk finds its
+        // contents.
+        self.newest.store(last(chunks).cast_mut(), Ordering::Release);
+    }
+
+    /// Moves the blocks of these numbers to the end of `to`. The last of them is in the chunk `numbered` or one before it.
+    fn hand_out(&self, numbered: &Numbered, mut numbers: Range<usize>, to: &mut Vec<Block>) {
+        if numbers.start < numbered.first {
+            // SAFETY: chunks live as long as the arena, and do not move. Those before a chunk were made before it.
+            let before = unsafe { numbered.before.as_ref() }.expect("the first chunk begins with number 0");
+            self.hand_out(before, numbers.start..numbers.end.min(numbered.first), to);
+            numbers.start = numbered.first;
+        }
         let blocks = numbered.chunk.blocks(self.stride);
         let half = numbered.first + blocks / 2;
         if numbers.contains(&half) && numbered.chunk.layout.size() == HUGE {
@@ -233,7 +261,7 @@ impl BlockArena {
         let keep = from.len() - count;
         let free = &mut self.state.lock().free;
         free.extend(from.drain(keep..));
-        // Relaxed: a hint, see `take`.
+        // Relaxed: see `has_free`.
         self.has_free.store(true, Ordering::Relaxed);
     }
 
@@ -266,13 +294,22 @@ impl BlockArena {
         }
     }
 
+    /// The part of the arena itself, beside its blocks, that has an address.
+    pub(crate) fn part_at(&self, address: usize) -> Option<&'static str> {
+        let parts = [
+            (is_in(&self.carved, address), "count"),
+            (is_in(&self.state, address), "stock"),
+            (is_in(self, address), "head"),
+        ];
+        parts.iter().find(|(is_part, _)| *is_part).map(|(_, name)| *name)
+    }
+
     /// Whether an address is in one of the blocks' chunks.
     pub(crate) fn has(&self, address: usize) -> bool {
         self.state.lock().chunks.iter().any(|numbered| numbered.chunk.has(address))
     }
 
     /// Bytes from one block to the next.
-    #[cfg(test)]
     pub(crate) fn stride(&self) -> usize {
         self.stride
     }

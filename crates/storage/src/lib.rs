@@ -17,6 +17,7 @@ mod record;
 mod row;
 mod schema;
 mod shape;
+mod stock;
 mod table;
 mod tables;
 mod unsettled;

@@ -562,6 +562,11 @@ impl<S: Shape> TableStore<S> {
                 let has = self.versions.iter().chain(apart).any(|versions| versions.has(address));
                 has.then(|| format!("{name} versions"))
             })
+            .or_else(|| self.rows.part_at(address).map(|part| format!("{part} of the rows of {name}")))
+            .or_else(|| {
+                let part = self.versions.iter().find_map(|versions| versions.part_at(address));
+                part.map(|part| format!("{part} of the versions of {name}"))
+            })
             .or_else(|| is_in(self, address).then(|| format!("memory management of {name}")))
     }
 

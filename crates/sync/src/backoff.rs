@@ -1,6 +1,6 @@
 //! Pauses of growing length between looks at something that another worker must change.
 
-use crate::{backend, hint, workers};
+use crate::{backend, hint};
 
 /// Spins a little longer each time, then gives the core away: with more workers than cores, the worker
 /// that must act next may be waiting for this core.
@@ -24,10 +24,10 @@ impl Backoff {
             for _ in 0..1_u32 << self.step {
                 hint::spin_loop();
             }
-            self.step += 1;
         } else {
-            workers::yield_now();
+            backend::yield_now(self.step);
         }
+        self.step = self.step.saturating_add(1);
     }
 
     /// Whether the spinning is over: a caller that may give up should give up now.

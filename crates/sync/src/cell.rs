@@ -55,6 +55,12 @@ impl<T> Latched<T> {
         LatchedGuard { _guard: self.latch.lock(), value: &self.value }
     }
 
+    /// Waits for the latch and lends the value, or gives up when another holds the latch and `is_wanted` no longer holds.
+    #[inline]
+    pub fn lock_while(&self, is_wanted: impl Fn() -> bool) -> Option<LatchedGuard<'_, T>> {
+        Some(LatchedGuard { _guard: self.latch.lock_while(is_wanted)?, value: &self.value })
+    }
+
     /// Lends the value if nobody holds the latch.
     #[inline]
     pub fn try_lock(&self) -> Option<LatchedGuard<'_, T>> {
@@ -98,6 +104,8 @@ impl<T> core::fmt::Debug for LatchedGuard<'_, T> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use core::cell::Cell;
+
     use super::*;
     use crate::workers;
 
@@ -119,6 +127,21 @@ mod tests {
         assert!(value.try_lock().is_none());
         drop(guard);
         assert_eq!(*value.try_lock().expect("the latch is free"), 1);
+    }
+
+    #[test]
+    fn who_no_longer_wants_the_latch_does_not_wait_for_it() {
+        let value = Latched::new(1);
+        assert_eq!(value.lock_while(|| false).map(|value| *value), Some(1), "it is free");
+        let looks = Cell::new(0);
+        let guard = value.lock();
+        let wants = || {
+            looks.set(looks.get() + 1);
+            looks.get() < 3
+        };
+        assert!(value.lock_while(wants).is_none());
+        assert_eq!(looks.get(), 3);
+        drop(guard);
     }
 
     #[test]

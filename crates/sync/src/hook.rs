@@ -27,7 +27,10 @@ pub enum Access {
     /// No access: a short pause of a worker that may give up soon.
     Pause,
     /// No access: another worker must act first, soon.
-    Yield,
+    Yield {
+        /// How often the worker has looked in vain so far, if it counts: a native thread then looks less often.
+        looks: u32,
+    },
     /// No access before virtual time `until_ns`, if given, or before another worker acts.
     Wait {
         /// When the wait is over in any case.
@@ -38,7 +41,7 @@ pub enum Access {
 impl Access {
     /// Whether the worker has nothing to do before another one acts or time passes.
     pub fn is_idle(self) -> bool {
-        matches!(self, Self::Pause | Self::Yield | Self::Wait { .. })
+        matches!(self, Self::Pause | Self::Yield { .. } | Self::Wait { .. })
     }
 }
 

@@ -31,6 +31,22 @@ impl Latch {
         }
     }
 
+    /// Takes the latch, or gives up when it is held and `is_wanted` no longer holds: where the holder does the work of
+    /// those who wait, these need not take turns.
+    #[inline]
+    pub fn lock_while(&self, is_wanted: impl Fn() -> bool) -> Option<LatchGuard<'_>> {
+        let mut backoff = Backoff::new();
+        loop {
+            if let Some(guard) = self.try_lock() {
+                return Some(guard);
+            }
+            backoff.snooze();
+            if !is_wanted() {
+                return None;
+            }
+        }
+    }
+
     /// Takes the latch if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<LatchGuard<'_>> {

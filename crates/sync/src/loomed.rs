@@ -41,7 +41,7 @@ pub(crate) fn store_words(_to: &[atomic::AtomicU64], _from: &[u64]) -> bool {
 pub(crate) const BACKOFF_SPINS: u32 = 1;
 
 /// Lets another thread of the model run.
-pub(crate) fn yield_now() {
+pub(crate) fn yield_now(_looks: u32) {
     loom::thread::yield_now();
 }
 

@@ -59,9 +59,9 @@ pub(crate) fn store_words(_to: &[atomic::AtomicU64], _from: &[u64]) -> bool {
 /// How often a [`crate::Backoff`] spins before it gives the core away.
 pub(crate) const BACKOFF_SPINS: u32 = 6;
 
-/// Gives the core to another thread that wants it.
+/// Gives the core to another thread that wants it, after so many looks in vain: simulated time counts them.
 #[inline]
-pub(crate) fn yield_now() {
+pub(crate) fn yield_now(_looks: u32) {
     std::thread::yield_now();
 }
 

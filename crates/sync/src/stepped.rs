@@ -241,6 +241,11 @@ pub fn is_planted(plant: &'static crate::plant::Plant) -> bool {
 /// One spin is enough: each spin already lets the other workers run.
 pub(crate) const BACKOFF_SPINS: u32 = 1;
 
+/// A step that lets the other workers run: see the native back end.
+pub(crate) fn yield_now(looks: u32) {
+    hook::pass(Access::Yield { looks });
+}
+
 /// Passes virtual time: see the native back end.
 pub(crate) fn idle(_round: u32, until_ns: Option<u64>, _looking: bool) {
     hook::wait(until_ns);

@@ -64,7 +64,14 @@ fn start(count: usize, pin: bool, f: &(dyn Fn(usize) + Sync)) {
 /// Gives the core to another thread that wants it.
 #[inline]
 pub fn yield_now() {
-    backend::yield_now();
+    backend::yield_now(0);
+}
+
+/// A number that differs between the threads of the process: those that want something of the same kind take different
+/// ones by it, and seldom wait for each other.
+#[inline]
+pub fn own_number() -> usize {
+    crate::threads::number()
 }
 
 /// How many workers can run at the same time on this machine: the cores that this process may use.

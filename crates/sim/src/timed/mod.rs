@@ -42,6 +42,10 @@ const INSTRUCTIONS_PER_COPIED_LINE: u64 = 12;
 /// The maximum number of lines at which a worker is parked.
 const WATCHED_MAX: usize = 12;
 
+/// Pauses between two looks of a worker that has looked in vain for a while: so many a native thread makes, or it yields
+/// for about as long.
+const LOOK_PAUSES_MAX: u64 = 32;
+
 /// The longest time, in picoseconds, for which a worker is parked without a moment until which it waits: then it looks
 /// again, because its condition may depend on something that is no shared word.
 const PARKED_MAX_PS: u64 = 100_000_000;
@@ -108,6 +112,9 @@ struct Worker {
     /// Its turn, if it has one: others are over.
     turn: Turn,
     is_parked: bool,
+    /// Picoseconds between two of its looks at what it waits for; and the time of a look.
+    look_every: u64,
+    looked_at: u64,
     /// Picoseconds of an instruction, with the threads that share its core.
     instruction_ps: u64,
     /// Lines that were asked for ahead of their use, and the time at which they arrive.
@@ -235,6 +242,8 @@ impl State {
                 has_read_clock: false,
                 turn: 0,
                 is_parked: false,
+                look_every: 1,
+                looked_at: 0,
                 instruction_ps: ps as u64,
                 coming: [(0, 0); 16],
                 next_coming: 0,
@@ -410,7 +419,10 @@ impl State {
             Access::Wait { until_ns: Some(until_ns) } => Some(until_ns.saturating_mul(1_000)),
             _ => None,
         };
-        let pause_ps = self.machine.core.pause_ps;
+        // Who looks in vain again and again looks less often: so not all who wait for a latch go for it at once.
+        let looks = if let Access::Yield { looks } = access { looks } else { 0 };
+        let pauses = 1_u64.checked_shl(looks).unwrap_or(LOOK_PAUSES_MAX).min(LOOK_PAUSES_MAX);
+        let pause_ps = self.machine.core.pause_ps * pauses;
         let worker = &mut self.workers[number];
         let (len, has_read_clock) = (worker.watched_len, worker.has_read_clock);
         worker.watched_len = 0;
@@ -440,6 +452,8 @@ impl State {
         let worker = &mut self.workers[number];
         worker.is_parked = true;
         worker.watched_len = len;
+        worker.looked_at = worker.clock;
+        worker.look_every = if looks > 0 { pause_ps.max(1) } else { 1 };
         let at = until.unwrap_or(u64::MAX).min(worker.clock + PARKED_MAX_PS).max(next);
         self.enqueue(number, at);
         self.next().expect("somebody can go on")
@@ -456,8 +470,9 @@ impl State {
             }
             self.workers[number].is_parked = false;
             self.leave_but(number, id);
-            let at = at.max(self.workers[number].clock);
-            self.enqueue(number, at);
+            let worker = &self.workers[number];
+            let waited = at.saturating_sub(worker.looked_at);
+            self.enqueue(number, worker.looked_at + waited.next_multiple_of(worker.look_every));
         }
     }
 

@@ -167,7 +167,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             inners: Pool::new(FIRST_NODES),
             implicit: None,
         };
-        let (leaf, guard) = tree.leaves.take(0);
+        let (leaf, guard) = tree.leaves.take();
         tree.root.begin(leaf_pointer(leaf));
         drop(guard);
         tree

@@ -367,7 +367,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
                 None => break,
             }
         }
-        let (overflow, guard) = self.overflows.take(key.hash() as usize);
+        let (overflow, guard) = self.overflows.take();
         overflow.set(0, key, row);
         // Release: pairs with the Acquire in `next`.
         bucket.next.store(core::ptr::from_ref(overflow).cast_mut(), Ordering::Release);

@@ -4,9 +4,10 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use sync::{Latched, Padded, VersionLatch, VersionLatchGuard};
+use sync::{Growing, Latched, Padded, VersionLatch, VersionLatchGuard, workers};
 
 use crate::arena::{self, Chunk, HUGE};
+use crate::part::is_in;
 
 /// Chunks of a slab: the first serves the declared size, each further one doubles the slab.
 const CHUNKS: usize = 28;
@@ -211,52 +212,76 @@ pub(super) trait Node {
 /// The number of the first node that was made apart.
 const APART: usize = 1 << 31;
 
-/// The maximum number of stocks of fresh nodes: threads that take nodes for different places of an index rarely want
-/// the same one. One in models, which try all orders.
-const STOCKS: usize = if cfg!(loom) { 1 } else { 32 };
+/// The maximum number of stocks of fresh nodes: threads rarely share one. One in models, which try all orders.
+const STOCKS: usize = if cfg!(loom) { 1 } else { 256 };
 /// Nodes of an index for each of its stocks: a small index has little memory ahead of its use.
 const NODES_PER_STOCK: usize = 64;
-/// Nodes that are made at a time.
+/// Nodes that are made at a time for a stock, at first and at most: twice as many each time.
 const AHEAD: usize = if cfg!(loom) { 1 } else { 8 };
+const AHEAD_MAX: usize = 8 * AHEAD;
 
 /// Nodes that are handed out held and taken back gone.
 pub(super) struct Pool<T> {
     slab: Slab<T>,
     /// Nodes that were taken back.
-    free: Padded<Latched<Free<T>>>,
+    free: Padded<Latched<Nodes<T>>>,
     /// Whether there may be nodes that were taken back: most indexes only grow, and nobody then wants the latch.
     has_free: Padded<AtomicBool>,
     /// Fresh nodes.
-    stocks: Box<[Padded<Latched<Free<T>>>]>,
+    stocks: Growing<Padded<Latched<Stock<T>>>>,
     /// The nodes that are made while no simulated worker runs: whoever makes them can wait for no latch.
     apart: Option<Box<Slab<T>>>,
 }
 
-struct Free<T>(Vec<NonNull<T>>);
+struct Nodes<T>(Vec<NonNull<T>>);
 
 // SAFETY: the pointers lead to elements of the pool's slab, which are shared between threads.
-unsafe impl<T: Sync> Send for Free<T> {}
+unsafe impl<T: Sync> Send for Nodes<T> {}
+
+impl<T> Default for Nodes<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+/// Fresh nodes of some threads.
+struct Stock<T> {
+    nodes: Nodes<T>,
+    /// The number of nodes that are made when none is left.
+    ahead: usize,
+}
+
+impl<T> Default for Stock<T> {
+    fn default() -> Self {
+        Self { nodes: Nodes::default(), ahead: AHEAD }
+    }
+}
 
 impl<T: Node> Pool<T> {
     /// An empty pool that begins with memory for `first` nodes, a power of two.
     pub(super) fn new(first: usize) -> Self {
-        let empty = || Padded(Latched::new(Free(Vec::new())));
         Self {
             slab: Slab::new(first),
-            free: empty(),
+            free: Padded::default(),
             has_free: Padded::default(),
-            stocks: (0..STOCKS).map(|_| empty()).collect(),
+            stocks: Growing::default(),
             apart: None,
         }
     }
 
     /// A node that nobody else uses, although readers that knew it before may look at it. Its contents are as
-    /// new, or as they were when it was given back. `near` is any number of the place where the node is needed: threads
-    /// with other numbers seldom wait for each other.
-    pub(super) fn take(&self, near: usize) -> (&T, VersionLatchGuard<'_>) {
+    /// new, or as they were when it was given back.
+    pub(super) fn take(&self) -> (&T, VersionLatchGuard<'_>) {
+        self.take_for(workers::own_number())
+    }
+
+    /// A node for the thread of this number.
+    fn take_for(&self, thread: usize) -> (&T, VersionLatchGuard<'_>) {
         // Relaxed: a hint; the latch orders what it says.
-        if self.has_free.load(Ordering::Relaxed) {
-            let mut free = self.free.lock();
+        let has_free = || self.has_free.load(Ordering::Relaxed);
+        // Who waits may hear that nothing is left.
+        let free = if has_free() { self.free.lock_while(has_free) } else { None };
+        if let Some(mut free) = free {
             let node = free.0.pop();
             // Relaxed: as above.
             self.has_free.store(!free.0.is_empty(), Ordering::Relaxed);
@@ -266,10 +291,13 @@ impl<T: Node> Pool<T> {
                 return (node, node.latch().revive());
             }
         }
-        let stocks = (self.slab.len() / NODES_PER_STOCK).clamp(1, STOCKS);
-        let fresh = &mut self.stocks[near % stocks].lock().0;
+        // An implicit index is a large one, however few of its nodes are made so far.
+        let few = if self.apart.is_some() { STOCKS } else { self.slab.len() / NODES_PER_STOCK };
+        let stocks = few.clamp(1, STOCKS);
+        let Stock { nodes: Nodes(fresh), ahead } = &mut *self.stocks.make(thread % stocks).lock();
         if fresh.is_empty() {
-            self.slab.push_all(AHEAD, T::new, |node| fresh.push(node));
+            self.slab.push_all(*ahead, T::new, |node| fresh.push(node));
+            *ahead = (2 * *ahead).min(AHEAD_MAX);
         }
         let node = fresh.pop().expect("nodes were just made");
         // SAFETY: as above.
@@ -319,7 +347,7 @@ impl<T: Node> Pool<T> {
     /// Nodes handed out and not taken back.
     pub(super) fn in_use(&self) -> usize {
         // The free nodes are counted first: a node that is made meanwhile counts as in use.
-        let stocked: usize = self.stocks.iter().map(|stock| stock.lock().0.len()).sum();
+        let stocked: usize = self.stocks().map(|stock| stock.lock().nodes.0.len()).sum();
         let free = self.free.lock().0.len() + stocked;
         self.slab.len() + self.apart.as_ref().map_or(0, |apart| apart.len()) - free
     }
@@ -331,8 +359,12 @@ impl<T: Node> Pool<T> {
 
     /// Whether an address is in one of the stocks of fresh nodes.
     pub(super) fn has_stock(&self, address: usize) -> bool {
-        let stocks = self.stocks.as_ptr_range();
-        (stocks.start.addr()..stocks.end.addr()).contains(&address)
+        self.stocks().any(|stock| is_in(stock, address))
+    }
+
+    /// The stocks that threads have used, and others between them.
+    fn stocks(&self) -> impl Iterator<Item = &Padded<Latched<Stock<T>>>> {
+        (0..STOCKS).filter_map(|number| self.stocks.get(number))
     }
 
     /// Bytes of all nodes, in use or free.
@@ -405,19 +437,23 @@ mod tests {
             (0..pool.slab.len()).find(is_it).expect("it is of the pool")
         };
         let mut taken = std::collections::BTreeSet::new();
-        let mut take = |near: usize| {
-            let (node, guard) = pool.take(near);
+        let mut take = |thread: usize| {
+            let (node, guard) = pool.take_for(thread);
             drop(guard);
             assert!(taken.insert(number(node)), "a node is taken once");
             number(node)
         };
-        let few = 2 * NODES_PER_STOCK - AHEAD;
-        let small: Vec<usize> = (0..few).map(|near| take(near) / AHEAD).collect();
-        assert!(small.is_sorted(), "each batch is used up before the next is made");
-        let first = few / AHEAD;
-        let large: Vec<usize> = (0..2 * AHEAD).map(|near| take(near) / AHEAD).collect();
-        assert!(large.iter().enumerate().all(|(near, batch)| *batch == first + near % 2), "{large:?}");
-        assert_eq!(pool.in_use(), few + 2 * AHEAD);
+        // Batches of 8, 16, 32, 64: then the index is large enough for two stocks.
+        let few = 15 * AHEAD;
+        let small: Vec<usize> = (0..few).map(|thread| take(thread) / AHEAD).collect();
+        let batch = |number: &usize| (number + 1).ilog2();
+        assert!(small.is_sorted_by_key(batch), "each batch is used up before the next is made");
+        let shared = take(0);
+        let made = pool.slab.len();
+        assert_eq!((made / NODES_PER_STOCK, made), (2, few + AHEAD_MAX));
+        assert!(take(1) >= made, "a stock of its own, which makes nodes");
+        assert!((shared + 1 - AHEAD_MAX..made).contains(&take(0)), "the stock that was there");
+        assert_eq!(pool.in_use(), few + 3);
     }
 
     #[test]
@@ -425,7 +461,7 @@ mod tests {
         let pool: Pool<Plain> = Pool::new(2);
         let mut versions = Vec::new();
         for _ in 0..10 {
-            let (node, guard) = pool.take(0);
+            let (node, guard) = pool.take();
             drop(guard);
             versions.push(node.0.read().expect("in use"));
             assert_eq!(pool.in_use(), 1);

@@ -89,7 +89,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     /// Moves the root's children to a new node, the root's only child from then on.
     fn grow(&self, version: u64) -> Option<()> {
         let guard = self.root.latch.upgrade(version)?;
-        let (child, child_guard) = self.inners.take(0);
+        let (child, child_guard) = self.inners.take();
         self.root.split(0, child);
         self.root.begin(inner_pointer(child));
         drop(child_guard);
@@ -107,7 +107,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     ) -> Option<()> {
         let _parent_guard = parent.latch.upgrade(version)?;
         let _guard = node.latch.upgrade(node_version)?;
-        let (right, _right_guard) = self.inners.take(at);
+        let (right, _right_guard) = self.inners.take();
         // At the end of a run, as with leaves; the new node needs two children, invariant (5).
         let is_run = node.position(INNER, |low| low <= key) == INNER - 1;
         let middle = if is_run { INNER - 2 } else { INNER / 2 };
@@ -132,7 +132,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             guard.release_unchanged();
             return Some(());
         };
-        let (right, right_guard) = self.leaves.take(leaf.number as usize);
+        let (right, right_guard) = self.leaves.take();
         right.clear();
         if !is_planted(&plants::SPLIT_DROPS_MARK) {
             leaf.head.meta.carry(&right.head.meta);

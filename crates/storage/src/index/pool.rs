@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use sync::{Growing, Latched, Padded, VersionLatch, VersionLatchGuard, workers};
+use sync::{Backoff, Growing, Latched, Padded, VersionLatch, VersionLatchGuard, workers};
 
 use crate::arena::{self, Chunk, HUGE};
 use crate::part::is_in;
@@ -26,6 +26,8 @@ pub(super) struct Slab<T> {
 struct Growth {
     /// The number of elements made; all elements below it exist, and so do their chunks.
     len: AtomicUsize,
+    /// The number of elements made or being made.
+    reserved: AtomicUsize,
     /// The number of elements whose memory has its pages already, or is about to have them.
     populated: AtomicUsize,
     chunks: Latched<Chunks>,
@@ -123,33 +125,49 @@ impl<T> Slab<T> {
         unsafe { made.expect("one element").as_ref() }
     }
 
-    /// Makes `count` elements; `make` is given the number of each, and `tell` what was made.
+    /// Makes `count` elements; `make` is given the number of each, and `tell` what was made. Threads make elements side by
+    /// side, and publish them in the order of their numbers.
     fn push_all(&self, count: usize, mut make: impl FnMut(usize) -> T, mut tell: impl FnMut(NonNull<T>)) {
-        let chunks = &mut self.growth.chunks.lock().0;
-        // Relaxed: changed under this latch only.
-        let first = self.growth.len.load(Ordering::Relaxed);
+        let Growth { reserved, len, .. } = &*self.growth;
+        // Relaxed: each number is given once; nobody but the caller knows the elements before they are published.
+        let first = reserved.fetch_add(count, Ordering::Relaxed);
+        let mut current = None;
         for number in first..first + count {
             let (chunk, place) = self.place(number);
-            let start = self.chunk(chunks, chunk);
+            let known = current.filter(|(number, _)| *number == chunk).map(|(_, start)| start);
+            let start = known.unwrap_or_else(|| self.chunk(chunk));
+            current = Some((chunk, start));
             // SAFETY: the chunk has room for the element.
             let at = unsafe { start.add(place) };
             // SAFETY: in bounds, aligned to a page as the chunk is to 64 bytes at least, and used by nobody.
             unsafe { at.write(make(number)) };
             tell(at);
         }
-        // Release: pairs with the Acquire in `len`.
-        self.growth.len.store(first + count, Ordering::Release);
+        let mut backoff = Backoff::new();
+        // Acquire and Release: whoever sees the new length sees the elements of all who published before.
+        while len.load(Ordering::Acquire) != first {
+            backoff.snooze();
+        }
+        len.store(first + count, Ordering::Release);
     }
 
     /// The elements of a chunk. The chunk, and the chunks before it, are made if they do not exist.
-    fn chunk(&self, chunks: &mut Vec<Chunk>, chunk: usize) -> NonNull<T> {
-        for made in chunks.len()..=chunk {
-            let bytes = self.room(made).checked_mul(size_of::<T>()).expect("an index fits the address space");
-            chunks.push(Chunk::new(bytes));
-            // Relaxed: `len` is published after it.
-            self.starts[made].store(chunks[made].start.cast().as_ptr(), Ordering::Relaxed);
+    fn chunk(&self, chunk: usize) -> NonNull<T> {
+        // Acquire: pairs with the Release below. What a new chunk holds is what the system gave.
+        let made = || NonNull::new(self.starts[chunk].load(Ordering::Acquire));
+        loop {
+            if let Some(start) = made() {
+                return start;
+            }
+            let Some(mut chunks) = self.growth.chunks.lock_while(|| made().is_none()) else { continue };
+            for number in chunks.0.len()..=chunk {
+                let bytes =
+                    self.room(number).checked_mul(size_of::<T>()).expect("an index fits the address space");
+                let new = Chunk::new(bytes);
+                self.starts[number].store(new.start.cast().as_ptr(), Ordering::Release);
+                chunks.0.push(new);
+            }
         }
-        chunks[chunk].start.cast()
     }
 
     /// Elements for which a chunk has room.
@@ -177,7 +195,7 @@ impl<T> Slab<T> {
             .compare_exchange(populated, from + count, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok();
         if is_mine {
-            let start = self.chunk(&mut self.growth.chunks.lock().0, chunk);
+            let start = self.chunk(chunk);
             // SAFETY: the chunk has room for the element.
             let at = unsafe { start.add(place) };
             arena::populate(at.cast(), count * size_of::<T>());
@@ -388,6 +406,32 @@ mod tests {
         }
         assert!(slab.get(addresses.len()).is_none());
         assert_eq!(slab.bytes(), addresses.len() * size_of::<usize>());
+    }
+
+    #[test]
+    fn threads_make_elements_of_their_own_side_by_side() {
+        const EACH: usize = 30_000;
+        let slab = Slab::new(4);
+        let made = workers::run(4, false, |worker| {
+            let mut numbers = Vec::new();
+            while numbers.len() < EACH {
+                slab.push_all(
+                    3,
+                    |number| (worker, number),
+                    |element| {
+                        // SAFETY: just made, and only shared since.
+                        numbers.push(unsafe { element.as_ref() }.1);
+                    },
+                );
+            }
+            // Published when the call returns.
+            assert!(numbers.iter().all(|number| slab.get(*number) == Some(&(worker, *number))));
+            numbers
+        });
+        let mut numbers: Vec<usize> = made.into_iter().flatten().collect();
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..4 * EACH), "each number is given once");
+        assert_eq!(slab.len(), 4 * EACH);
     }
 
     #[test]

@@ -63,13 +63,13 @@ struct Server {
 }
 
 impl Server {
-    /// How long a request waits that is made at `at` and keeps the server for so long. A line that many cores want may
-    /// be served much later than it was asked for: the server counts the work when it is asked for, so that requests
-    /// for other lines do not wait for that time to come.
-    fn wait(&mut self, at: u64, takes: u64) -> u64 {
+    /// The time from which the server has time for a request that is made at `at` and keeps it for so long. A line that
+    /// many cores want may be served much later than it was asked for: the server counts the work when it is asked for,
+    /// so that requests for other lines do not wait for that time to come.
+    fn has_time(&mut self, at: u64, takes: u64) -> u64 {
         let begin = at.max(self.busy_until);
         self.busy_until = begin + takes;
-        begin - at
+        begin
     }
 }
 
@@ -212,7 +212,7 @@ impl Caches {
         let latency_ps = self.beyond_l1(self.machine.memory.latency_ps);
         let private = &mut self.private[usize::from(seat.core)];
         let is_ahead = std::mem::replace(&mut private.ahead, id + 1) == id;
-        let begin = start + self.controllers[usize::from(line.home)].wait(at, self.controller_ps);
+        let begin = start.max(self.controllers[usize::from(line.home)].has_time(at, self.controller_ps));
         if is_ahead {
             // A program that goes through memory in order waits for its share of the memory's rate alone.
             let ready = begin + self.next_miss_ps.min(latency_ps);
@@ -241,8 +241,8 @@ impl Caches {
         }
         let from = usize::from(socket);
         let distance = self.distance(seat, from);
-        let wait = self.links[from].wait(at, self.link_ps[distance]);
-        let ready = leaves + wait + self.machine.hops[distance].round_trip_ps;
+        let begin = leaves.max(self.links[from].has_time(at, self.link_ps[distance]));
+        let ready = begin + self.machine.hops[distance].round_trip_ps;
         self.spent.numa += ready - leaves;
         ready
     }

@@ -4,10 +4,11 @@
 
 use core::fmt::{self, Debug};
 use core::ops::Range;
+use std::collections::BTreeMap;
 
 use sync::{Arc, Latched};
 
-use crate::arena::{BlockArena, Reserve};
+use crate::arena::{Block, BlockArena, Reserve};
 use crate::declared::IndexDecl;
 use crate::index::{ImpliedEntries, ImpliedRows, RowPtr};
 use crate::key::Home;
@@ -85,12 +86,52 @@ impl MadeRows {
     }
 }
 
-/// The memory of the rows of a table that are made while no simulated worker runs. Nobody else takes the latches of
-/// these arenas, so whoever makes a row waits for nobody.
+/// The memory of the rows of a table that are made while no simulated worker runs. Nobody else takes these latches, so
+/// whoever makes a row waits for nobody.
 #[derive(Debug)]
 pub(crate) struct Apart {
-    pub(crate) rows: BlockArena,
+    /// An empty arena of the table's rows.
+    empty: BlockArena,
+    /// By home, since loading makes the rows of one home one after the other: they share pages, and those of others
+    /// have pages of their own.
+    rows: Latched<BTreeMap<u64, BlockArena>>,
     pub(crate) versions: Vec<BlockArena>,
+}
+
+impl Apart {
+    /// Memory for the blocks of such arenas.
+    pub(crate) fn new(rows: &BlockArena, versions: &[BlockArena]) -> Self {
+        Self {
+            empty: rows.scattered(),
+            rows: Latched::default(),
+            versions: versions.iter().map(BlockArena::scattered).collect(),
+        }
+    }
+
+    /// Memory for a row of a home.
+    fn row(&self, home: Home, build: impl FnMut(Block)) -> Block {
+        let home = if let Home::At(number) = home { number } else { u64::MAX };
+        let mut arenas = self.rows.lock();
+        let mut blocks = Vec::with_capacity(1);
+        let arena = arenas.entry(home).or_insert_with(|| self.empty.scattered());
+        arena.take(&mut blocks, 1, &Reserve::default(), build);
+        blocks.pop().expect("the arena gave a block")
+    }
+
+    /// Visits the `index`-th of `of` shares of all rows: see [`BlockArena::for_each`].
+    pub(crate) fn for_each(&self, index: usize, of: usize, mut visit: impl FnMut(Block)) {
+        self.rows.lock().values().for_each(|arena| arena.for_each(index, of, &mut visit));
+    }
+
+    /// Bytes of all rows.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.rows.lock().values().map(|arena| arena.bytes().0).sum()
+    }
+
+    /// Whether an address is in a row.
+    pub(crate) fn has_row(&self, address: usize) -> bool {
+        self.rows.lock().values().any(|arena| arena.has(address))
+    }
 }
 
 impl<S: Shape> TableStore<S> {
@@ -190,9 +231,7 @@ impl<S: Shape> Tables<S> {
     /// [`sync::hushed`].
     pub fn new_implicit_row<'db>(&'db self, table: &'db TableStore<S>, home: Home) -> NewRow<'db, S> {
         let apart = table.implicit.as_deref().expect("the table is implicit");
-        let mut blocks = Vec::with_capacity(1);
-        apart.rows.take(&mut blocks, 1, &Reserve::default(), |at| table.build_row(at));
-        let row = RowRef { at: blocks.pop().expect("the arena gave a block"), table };
+        let row = RowRef { at: apart.row(home, |at| table.build_row(at)), table };
         row.records().for_each(|record| record::reset(record, self.owner(home)));
         NewRow { row, only: core::marker::PhantomData }
     }

@@ -360,10 +360,7 @@ impl<S: Shape> TableStore<S> {
 
     /// Empty arenas of the table's blocks.
     pub(crate) fn apart(&self) -> Apart {
-        Apart {
-            rows: self.rows.scattered(),
-            versions: self.versions.iter().map(BlockArena::scattered).collect(),
-        }
+        Apart::new(&self.rows, &self.versions)
     }
 
     /// The table's id.
@@ -533,7 +530,7 @@ impl<S: Shape> TableStore<S> {
     pub fn for_each_row<'db>(&'db self, index: usize, of: usize, mut visit: impl FnMut(RowRef<'db, S>)) {
         self.rows.for_each(index, of, |at| visit(RowRef { at, table: self }));
         if let Some(apart) = &self.implicit {
-            apart.rows.for_each(index, of, |at| visit(RowRef { at, table: self }));
+            apart.for_each(index, of, |at| visit(RowRef { at, table: self }));
         }
     }
 
@@ -556,7 +553,10 @@ impl<S: Shape> TableStore<S> {
         let mut secondary = self.secondary.iter().flatten();
         of_index(&self.primary, "primary")
             .or_else(|| secondary.find_map(|secondary| of_index(&secondary.index, secondary.decl.name)))
-            .or_else(|| self.rows.has(address).then(|| format!("{name} rows")))
+            .or_else(|| {
+                let is_made = || self.implicit.as_ref().is_some_and(|apart| apart.has_row(address));
+                (self.rows.has(address) || is_made()).then(|| format!("{name} rows"))
+            })
             .or_else(|| {
                 let apart = self.implicit.iter().flat_map(|apart| &apart.versions);
                 let has = self.versions.iter().chain(apart).any(|versions| versions.has(address));
@@ -584,7 +584,7 @@ impl<S: Shape> TableStore<S> {
     /// given back like others.
     fn row_bytes(&self) -> (usize, usize) {
         let (built, free) = self.rows.bytes();
-        (built + self.implicit.as_ref().map_or(0, |apart| apart.rows.bytes().0), free)
+        (built + self.implicit.as_ref().map_or(0, |apart| apart.row_bytes()), free)
     }
 
     /// The same of versions outside of rows.

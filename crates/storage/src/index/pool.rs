@@ -2,9 +2,10 @@
 
 use core::marker::PhantomData;
 use core::ptr::NonNull;
+use std::collections::BTreeMap;
 
 use sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use sync::{Backoff, Growing, Latched, Padded, VersionLatch, VersionLatchGuard, workers};
+use sync::{Backoff, Growing, Latched, Padded, VersionLatch, VersionLatchGuard, hushed, workers};
 
 use crate::arena::{self, Chunk, HUGE};
 use crate::part::is_in;
@@ -248,7 +249,14 @@ pub(super) struct Pool<T> {
     /// Fresh nodes.
     stocks: Growing<Padded<Latched<Stock<T>>>>,
     /// The nodes that are made while no simulated worker runs: whoever makes them can wait for no latch.
-    apart: Option<Box<Slab<T>>>,
+    apart: Option<Box<Apart<T>>>,
+}
+
+struct Apart<T> {
+    slab: Slab<T>,
+    /// Fresh nodes for each place where nodes are needed, since loading makes the nodes of one place one after the other:
+    /// they share pages, and those of other places have pages of their own.
+    fresh: Latched<BTreeMap<usize, Nodes<T>>>,
 }
 
 struct Nodes<T>(Vec<NonNull<T>>);
@@ -325,14 +333,22 @@ impl<T: Node> Pool<T> {
 
     /// Allows [`take_apart`](Self::take_apart).
     pub(super) fn make_apart(&mut self) {
-        self.apart = Some(Box::new(Slab::new(8)));
+        self.apart = Some(Box::new(Apart { slab: Slab::new(8), fresh: Latched::default() }));
     }
 
     /// A new node like that of [`take`](Self::take), for callers within [`sync::hushed`]: no other caller takes the
-    /// latches that this takes.
-    pub(super) fn take_apart(&self) -> (&T, VersionLatchGuard<'_>) {
-        let apart = self.apart.as_deref().expect("the index is implicit");
-        let node = apart.push(|number| T::new(APART + number));
+    /// latches that this takes. `near` is any number of the place where the node is needed.
+    pub(super) fn take_apart(&self, near: usize) -> (&T, VersionLatchGuard<'_>) {
+        let Apart { slab, fresh } = self.apart.as_deref().expect("the index is implicit");
+        let mut fresh = fresh.lock();
+        let Nodes(nodes) = fresh.entry(near).or_default();
+        if nodes.is_empty() {
+            slab.push_all(AHEAD, |number| T::new(APART + number), |node| nodes.push(node));
+            nodes.reverse();
+        }
+        let node = nodes.pop().expect("nodes were just made");
+        // SAFETY: the node is an element of the slab, which outlives the borrow of `self`.
+        let node = unsafe { node.as_ref() };
         (node, node.latch().lock().expect("a fresh node is not gone"))
     }
 
@@ -352,7 +368,7 @@ impl<T: Node> Pool<T> {
             && let Some(apart) = &self.apart
             && number >= APART
         {
-            return apart.get(number - APART);
+            return apart.slab.get(number - APART);
         }
         self.slab.get(number)
     }
@@ -367,12 +383,12 @@ impl<T: Node> Pool<T> {
         // The free nodes are counted first: a node that is made meanwhile counts as in use.
         let stocked: usize = self.stocks().map(|stock| stock.lock().nodes.0.len()).sum();
         let free = self.free.lock().0.len() + stocked;
-        self.slab.len() + self.apart.as_ref().map_or(0, |apart| apart.len()) - free
+        self.slab.len() + self.apart.as_ref().map_or(0, |apart| apart.in_use()) - free
     }
 
     /// Whether an address is in the memory of the nodes.
     pub(super) fn has(&self, address: usize) -> bool {
-        self.slab.has(address) || self.apart.as_ref().is_some_and(|apart| apart.has(address))
+        self.slab.has(address) || self.apart.as_ref().is_some_and(|apart| apart.slab.has(address))
     }
 
     /// Whether an address is in one of the stocks of fresh nodes.
@@ -387,7 +403,15 @@ impl<T: Node> Pool<T> {
 
     /// Bytes of all nodes, in use or free.
     pub(super) fn bytes(&self) -> usize {
-        self.slab.bytes() + self.apart.as_ref().map_or(0, |apart| apart.bytes())
+        self.slab.bytes() + self.apart.as_ref().map_or(0, |apart| apart.slab.bytes())
+    }
+}
+
+impl<T> Apart<T> {
+    /// Nodes handed out.
+    fn in_use(&self) -> usize {
+        let fresh: usize = hushed(|| self.fresh.lock().values().map(|nodes| nodes.0.len()).sum());
+        self.slab.len() - fresh
     }
 }
 

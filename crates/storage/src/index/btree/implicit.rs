@@ -213,17 +213,18 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
 
     fn make_leaf(&self, implicit: &Implicit<K>, number: usize) -> &Leaf<K, L, LEAF> {
         *implicit.made.lock() += 1;
-        let (leaf, _guard) = self.leaves.take_apart();
-        if number >= implicit.firsts[0] {
-            let (group, places) = implicit.places(number, LEAF);
-            let is_end = implicit.starts.is_none() && places.end == implicit.lens[group];
-            leaf.fill(&implicit.keys(group, places), is_end);
+        if number < implicit.firsts[0] {
+            return self.leaves.take_apart(0).0;
         }
+        let (group, places) = implicit.places(number, LEAF);
+        let (leaf, _guard) = self.leaves.take_apart(group);
+        let is_end = implicit.starts.is_none() && places.end == implicit.lens[group];
+        leaf.fill(&implicit.keys(group, places), is_end);
         leaf
     }
 
     fn make_inner(&self, implicit: &Implicit<K>, level: usize, number: usize) -> &Inner<K, INNER> {
-        let (inner, _guard) = self.inners.take_apart();
+        let (inner, _guard) = self.inners.take_apart(0);
         let children = implicit.children(level, number);
         inner.begin(unmade(level - 1, children.start));
         for (at, child) in children.enumerate().skip(1) {

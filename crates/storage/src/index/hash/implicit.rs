@@ -149,7 +149,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
             return free.bucket.set(free.at, key, row);
         }
         let last = core::iter::successors(Some(first), |bucket| self.next(bucket)).last();
-        let (overflow, _guard) = self.overflows.take_apart();
+        let (overflow, _guard) = self.overflows.take_apart(0);
         overflow.set(0, key, row);
         // Release: pairs with the Acquire in `next`.
         let next = core::ptr::from_ref(overflow).cast_mut();

@@ -181,20 +181,17 @@ fn a_line_that_many_cores_wait_for_delays_no_other_line_of_its_socket() {
     let read_ns = |is_wanted: bool| {
         let hot = AtomicU64::new(0);
         let (took, ..) = timed(&machine, Placement::CoresFirst, second + first, |worker| {
-            if worker == 0 {
-                others.iter().for_each(|line| line.store(1, Ordering::Relaxed));
+            for line in others.iter().filter(|_| worker == 0) {
+                line.store(1, Ordering::Relaxed);
             }
             waiter::pause_ns(100_000);
-            match worker {
-                // Cores of both sockets update one line, which goes back and forth.
-                _ if is_wanted && worker != second => {
-                    (0..40).for_each(|_| _ = hot.fetch_add(1, Ordering::Relaxed))
-                }
+            if worker == second {
                 // One core of the second socket reads what the first has.
-                _ if worker == second => {
-                    return lasts_ns(|| others.iter().for_each(|line| _ = line.load(Ordering::Relaxed)));
-                }
-                _ => {}
+                return lasts_ns(|| others.iter().for_each(|line| _ = line.load(Ordering::Relaxed)));
+            }
+            // Cores of both sockets update one line, which goes back and forth.
+            for _ in (0..40).filter(|_| is_wanted) {
+                hot.fetch_add(1, Ordering::Relaxed);
             }
             0
         });

@@ -9,7 +9,7 @@ use core::ops::Range;
 use core::ptr::NonNull;
 
 use sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use sync::{Latched, Padded, recycled};
+use sync::{Backoff, Latched, Padded, recycled};
 
 use crate::part::is_in;
 
@@ -178,7 +178,7 @@ impl BlockArena {
         let first = self.carved.fetch_add(count, Ordering::Relaxed);
         let numbers = first..first + count;
         let newest = self.newest().filter(|newest| numbers.end <= newest.numbers(self.stride).end);
-        self.hand_out(newest.unwrap_or_else(|| self.grow(numbers.end, reserve)), numbers, to);
+        self.hand_out(newest.unwrap_or_else(|| self.grow(&numbers, reserve)), numbers, to);
     }
 
     /// The chunk with the highest numbers.
@@ -187,21 +187,29 @@ impl BlockArena {
         unsafe { self.newest.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Makes the chunks of all numbers below `end`, and returns the newest. Of many threads at a time one makes the chunks
-    /// of all of them, and the others wait until these are there: nobody waits for a turn at the latch.
+    /// Makes the chunks of these numbers if nobody else does, and returns the newest. Of many threads whose numbers have no
+    /// chunk yet, the one with the first of these numbers makes the chunks of all, and the others wait until these are
+    /// there: nobody waits for a turn at the latch.
     #[cold]
-    fn grow(&self, end: usize, reserve: &Reserve) -> &Numbered {
-        let reaching = |end: usize| self.newest().filter(|newest| end <= newest.numbers(self.stride).end);
+    fn grow(&self, numbers: &Range<usize>, reserve: &Reserve) -> &Numbered {
+        let mut backoff = Backoff::new();
         loop {
-            if let Some(newest) = reaching(end) {
-                return newest;
+            let newest = self.newest();
+            let made = newest.map_or(0, |newest| newest.numbers(self.stride).end);
+            match newest {
+                Some(newest) if numbers.end <= made => return newest,
+                _ if numbers.start <= made => self.grow_beyond(numbers.end, reserve),
+                _ => backoff.snooze(),
             }
-            let Some(mut state) = self.state.lock_while(|| reaching(end).is_none()) else { continue };
-            // Another thread may have made them meanwhile; and others, whose numbers are counted already, wait for theirs.
-            let end = end.max(self.carved());
-            while reaching(end).is_none() {
-                self.add_chunk(&mut state, reserve);
-            }
+        }
+    }
+
+    /// Makes the chunks of all numbers below `end`, and of others that are taken already.
+    fn grow_beyond(&self, end: usize, reserve: &Reserve) {
+        let mut state = self.state.lock();
+        let end = end.max(self.carved());
+        while self.newest().is_none_or(|newest| newest.numbers(self.stride).end < end) {
+            self.add_chunk(&mut state, reserve);
         }
     }
 

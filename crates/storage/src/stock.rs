@@ -6,28 +6,31 @@ use crate::arena::{Block, BlockArena, Reserve};
 pub(crate) const BATCH: usize = 16;
 /// Bytes of the blocks that a slot takes at a time at most, unless [`BATCH`] blocks are more.
 const BATCH_BYTES_MAX: usize = 32 << 10;
+/// A slot takes this share of the blocks that it has taken so far, so that it has little memory ahead of its use.
+const BATCH_SHARE: usize = 8;
 
 /// The blocks of one arena that a slot has in stock. A slot that takes blocks often takes more at a time: the word that
 /// counts an arena's blocks belongs to all, and a thousand cores cannot change it for each few rows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Stock {
     blocks: Vec<Block>,
-    batch: usize,
-}
-
-impl Default for Stock {
-    fn default() -> Self {
-        Self { blocks: Vec::new(), batch: BATCH }
-    }
+    /// The number of blocks that were taken from the arena.
+    taken: usize,
 }
 
 impl Stock {
+    /// The number of blocks to take or to give back at a time.
+    fn batch(&self, arena: &BlockArena) -> usize {
+        (self.taken / BATCH_SHARE).min(BATCH_BYTES_MAX / arena.stride()).max(BATCH)
+    }
+
     /// Takes a block from the stock, or from the arena, which makes those that were never used by `build`.
     #[inline]
     pub(crate) fn take(&mut self, arena: &BlockArena, reserve: &Reserve, build: impl FnMut(Block)) -> Block {
         if self.blocks.is_empty() {
-            arena.take(&mut self.blocks, self.batch, reserve, build);
-            self.batch = (2 * self.batch).min(BATCH_BYTES_MAX / arena.stride()).max(BATCH);
+            let batch = self.batch(arena);
+            arena.take(&mut self.blocks, batch, reserve, build);
+            self.taken += batch;
         }
         self.blocks.pop().expect("the arena gave blocks")
     }
@@ -46,8 +49,9 @@ impl Stock {
     /// Gives blocks back to their arena if there are many.
     #[inline]
     pub(crate) fn give_surplus(&mut self, arena: &BlockArena) {
-        if self.blocks.len() > 2 * self.batch {
-            arena.give(&mut self.blocks, self.batch);
+        let batch = self.batch(arena);
+        if self.blocks.len() > 2 * batch {
+            arena.give(&mut self.blocks, batch);
         }
     }
 
@@ -66,14 +70,16 @@ mod tests {
     fn a_slot_that_takes_often_takes_more_at_a_time_up_to_a_limit() {
         let (arena, reserve, mut stock) = (BlockArena::new(64), Reserve::default(), Stock::default());
         let mut batches = Vec::new();
-        for _ in 0..4_000 {
+        for _ in 0..8_000 {
             let before = arena.bytes().0;
             stock.take(&arena, &reserve, |_| ());
             batches.extend(Some((arena.bytes().0 - before) / 64).filter(|batch| *batch > 0));
         }
-        assert_eq!(batches[..7], [16, 32, 64, 128, 256, 512, 512]);
+        let sum = |count: usize| batches[..count].iter().sum::<usize>();
+        assert!((0..batches.len()).all(|nth| batches[nth] == (sum(nth) / 8).clamp(16, 512)), "{batches:?}");
+        assert_eq!(batches.last(), Some(&512));
         let (wide, mut of_wide) = (BlockArena::new(8 << 10), Stock::default());
-        (0..BATCH + 1).for_each(|_| _ = of_wide.take(&wide, &reserve, |_| ()));
+        (0..=BATCH).for_each(|_| _ = of_wide.take(&wide, &reserve, |_| ()));
         assert_eq!(wide.bytes().0, 2 * BATCH * (8 << 10), "never fewer than at first");
     }
 

@@ -91,6 +91,12 @@ impl Epochs {
         self.used.load(Ordering::Relaxed).min(self.seats.len())
     }
 
+    /// The number of participants, about: for the decision who tries to advance the epoch.
+    fn participants(&self) -> usize {
+        // Relaxed: a hint.
+        self.used().saturating_sub(self.given_up.load(Ordering::Relaxed)).max(1)
+    }
+
     /// Takes a seat that was given up.
     fn given_up_seat(&self) -> Option<usize> {
         let seat = self.seats.iter().position(|seat| {
@@ -170,7 +176,7 @@ impl Participant<'_> {
     /// stands still.
     pub(crate) fn help_advance(&mut self) {
         let now = self.epochs.now();
-        let count = self.epochs.used();
+        let count = self.epochs.participants();
         if self.seen != now {
             (self.seen, self.turn) = (now, (self.seat + now as usize) % count);
         }
@@ -246,6 +252,16 @@ mod tests {
         assert!((5..=20).contains(&epochs) && tries <= 20, "{epochs} epochs, {tries} tries");
         let (epochs, tries) = advanced(800, true);
         assert!(epochs == 0 && (5..=20).contains(&tries), "{tries} tries under one who holds all up");
+    }
+
+    #[test]
+    fn those_who_have_left_have_no_turn() {
+        let epochs = Epochs::new(9);
+        let mut last = epochs.join();
+        drop((0..8).map(|_| epochs.join()).collect::<Vec<_>>());
+        let before = epochs.now();
+        (0..10).for_each(|_| last.help_advance());
+        assert_eq!(epochs.now(), before + 10);
     }
 
     #[test]

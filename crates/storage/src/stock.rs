@@ -2,24 +2,24 @@
 
 use crate::arena::{Block, BlockArena, Reserve};
 
-/// Blocks that a slot takes from an arena, or gives back, at a time at first.
+/// Blocks that a slot takes from an arena at a time at first, or gives back.
 pub(crate) const BATCH: usize = 16;
 /// Bytes of the blocks that a slot takes at a time at most, unless [`BATCH`] blocks are more.
 const BATCH_BYTES_MAX: usize = 32 << 10;
-/// A slot takes this share of the blocks that it has taken so far, so that it has little memory ahead of its use.
-const BATCH_SHARE: usize = 8;
+/// A slot takes one in so many of the blocks that it has taken and kept so far: it has little memory ahead of its use.
+const BATCH_SHARE: usize = 16;
 
 /// The blocks of one arena that a slot has in stock. A slot that takes blocks often takes more at a time: the word that
 /// counts an arena's blocks belongs to all, and a thousand cores cannot change it for each few rows.
 #[derive(Debug, Default)]
 pub(crate) struct Stock {
     blocks: Vec<Block>,
-    /// The number of blocks that were taken from the arena.
+    /// The number of blocks that were taken from the arena and not given back.
     taken: usize,
 }
 
 impl Stock {
-    /// The number of blocks to take or to give back at a time.
+    /// The number of blocks to take at a time.
     fn batch(&self, arena: &BlockArena) -> usize {
         (self.taken / BATCH_SHARE).min(BATCH_BYTES_MAX / arena.stride()).max(BATCH)
     }
@@ -46,12 +46,12 @@ impl Stock {
         self.blocks.push(block);
     }
 
-    /// Gives blocks back to their arena if there are many.
+    /// Gives blocks back to their arena if there are many: who gets blocks from elsewhere need not take many.
     #[inline]
     pub(crate) fn give_surplus(&mut self, arena: &BlockArena) {
-        let batch = self.batch(arena);
-        if self.blocks.len() > 2 * batch {
-            arena.give(&mut self.blocks, batch);
+        if self.blocks.len() > 2 * BATCH {
+            arena.give(&mut self.blocks, BATCH);
+            self.taken = self.taken.saturating_sub(BATCH);
         }
     }
 
@@ -70,13 +70,16 @@ mod tests {
     fn a_slot_that_takes_often_takes_more_at_a_time_up_to_a_limit() {
         let (arena, reserve, mut stock) = (BlockArena::new(64), Reserve::default(), Stock::default());
         let mut batches = Vec::new();
-        for _ in 0..8_000 {
+        for _ in 0..16_000 {
             let before = arena.bytes().0;
             stock.take(&arena, &reserve, |_| ());
             batches.extend(Some((arena.bytes().0 - before) / 64).filter(|batch| *batch > 0));
         }
         let sum = |count: usize| batches[..count].iter().sum::<usize>();
-        assert!((0..batches.len()).all(|nth| batches[nth] == (sum(nth) / 8).clamp(16, 512)), "{batches:?}");
+        assert!(
+            (0..batches.len()).all(|nth| batches[nth] == (sum(nth) / BATCH_SHARE).clamp(BATCH, 512)),
+            "{batches:?}"
+        );
         assert_eq!(batches.last(), Some(&512));
         let (wide, mut of_wide) = (BlockArena::new(8 << 10), Stock::default());
         (0..=BATCH).for_each(|_| _ = of_wide.take(&wide, &reserve, |_| ()));

@@ -235,7 +235,7 @@ const APART: usize = 1 << 31;
 const STOCKS: usize = if cfg!(loom) { 1 } else { 256 };
 /// Nodes of an index for each of its stocks: a small index has little memory ahead of its use.
 const NODES_PER_STOCK: usize = 64;
-/// Nodes that are made at a time for a stock, at first and at most: a share of those that were made for it so far.
+/// Nodes that are made at a time for a stock, at first and at most: one in `AHEAD_SHARE` of those that were made for it.
 const AHEAD: usize = if cfg!(loom) { 1 } else { 8 };
 const AHEAD_MAX: usize = 8 * AHEAD;
 const AHEAD_SHARE: usize = 8;

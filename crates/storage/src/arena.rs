@@ -187,9 +187,9 @@ impl BlockArena {
         unsafe { self.newest.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Makes the chunks of these numbers if nobody else does, and returns the newest. Of many threads whose numbers have no
-    /// chunk yet, the one with the first of these numbers makes the chunks of all, and the others wait until these are
-    /// there: nobody waits for a turn at the latch.
+    /// Makes the chunks of these numbers if nobody else does, and returns the newest. Of many threads whose numbers
+    /// have no chunk yet, the one with the first of these numbers makes the chunks of all, and the others wait until
+    /// these are there: nobody waits for a turn at the latch.
     #[cold]
     fn grow(&self, numbers: &Range<usize>, reserve: &Reserve) -> &Numbered {
         let mut backoff = Backoff::new();
@@ -225,12 +225,13 @@ impl BlockArena {
         };
         let before = last(chunks);
         chunks.push(Box::new(Numbered { first, chunk, before }));
-        // The address is taken last: nobody may know that of a box that moves. Release: whoever finds the chunk finds its
-        // contents.
+        // The address is taken last: nobody may know that of a box that moves. Release: whoever finds the chunk finds
+        // its contents.
         self.newest.store(last(chunks).cast_mut(), Ordering::Release);
     }
 
-    /// Moves the blocks of these numbers to the end of `to`. The last of them is in the chunk `numbered` or one before it.
+    /// Moves the blocks of these numbers to the end of `to`. The last of them is in the chunk `numbered` or one before
+    /// it.
     fn hand_out(&self, numbered: &Numbered, mut numbers: Range<usize>, to: &mut Vec<Block>) {
         if numbers.start < numbered.first {
             // SAFETY: chunks live as long as the arena, and do not move. Those before a chunk were made before it.
@@ -306,7 +307,7 @@ impl BlockArena {
     pub(crate) fn part_at(&self, address: usize) -> Option<&'static str> {
         let parts = [
             (is_in(&self.carved, address), "count"),
-            (is_in(&self.state, address), "stock"),
+            (is_in(&self.state, address), "latch"),
             (is_in(self, address), "head"),
         ];
         parts.iter().find(|(is_part, _)| *is_part).map(|(_, name)| *name)

@@ -80,7 +80,8 @@ impl Epochs {
         if self.used() == self.seats.len() {
             return None;
         }
-        // Relaxed: the fence of the participant's first pin orders it. Several who find the last seat count on beyond it.
+        // Relaxed: the fence of the participant's first pin orders it. Several who find the last seat count on beyond
+        // it.
         let seat = self.used.fetch_add(1, Ordering::Relaxed);
         (seat < self.seats.len()).then_some(seat)
     }
@@ -123,8 +124,8 @@ impl Epochs {
         self.now()
     }
 
-    /// Advances the epoch if invariant (2) allows it. Looks at the seat of number `first` first, so that those who try do
-    /// not all take the same cache line from its participant.
+    /// Advances the epoch if invariant (2) allows it. Looks at the seat of number `first` first, so that those who try
+    /// do not all take the same cache line from its participant.
     pub(crate) fn try_advance(&self, first: usize) {
         let now = self.now();
         // SeqCst fence: pairs with the one in `pin`. A participant whose pin is not seen below pins after

@@ -55,7 +55,8 @@ impl<T> Latched<T> {
         LatchedGuard { _guard: self.latch.lock(), value: &self.value }
     }
 
-    /// Waits for the latch and lends the value, or gives up when another holds the latch and `is_wanted` no longer holds.
+    /// Waits for the latch and lends the value, or gives up when another holds the latch and `is_wanted` no longer
+    /// holds.
     #[inline]
     pub fn lock_while(&self, is_wanted: impl Fn() -> bool) -> Option<LatchedGuard<'_, T>> {
         Some(LatchedGuard { _guard: self.latch.lock_while(is_wanted)?, value: &self.value })

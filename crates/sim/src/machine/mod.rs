@@ -210,7 +210,7 @@ impl Machine {
         fields::values(self)
     }
 
-    /// Returns a hash of all constants' values and of the [version of the rules](TIMING_RULES) by which they become time,
+    /// Returns a hash of all constants' values and of the version of the rules by which they become time,
     /// as sixteen hexadecimal digits. Machines with the same digest simulate alike: names, sources and comments are not
     /// in it.
     pub fn digest(&self) -> String {

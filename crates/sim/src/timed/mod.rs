@@ -26,8 +26,8 @@ use tags::LineId;
 use crate::Installed;
 use crate::machine::{Machine, MemoryPolicy, Placement};
 
-/// The version of the rules of this module, for the digest of a machine. A change after which the same run takes another
-/// simulated time needs another version: results of different rules must not count as results of one machine.
+/// The version of the rules of this module, for the digest of a machine. A change after which the same run takes
+/// another simulated time needs another version: results of different rules must not count as results of one machine.
 pub(crate) const TIMING_RULES: u32 = 2;
 
 /// Bits of a worker's number in the key of its turn.
@@ -42,8 +42,8 @@ const INSTRUCTIONS_PER_COPIED_LINE: u64 = 12;
 /// The maximum number of lines at which a worker is parked.
 const WATCHED_MAX: usize = 12;
 
-/// Pauses between two looks of a worker that has looked in vain for a while: so many a native thread makes, or it yields
-/// for about as long.
+/// Pauses between two looks of a worker that has looked in vain for a while: so many a native thread makes, or it
+/// yields for about as long.
 const LOOK_PAUSES_MAX: u64 = 32;
 
 /// The longest time, in picoseconds, for which a worker is parked without a moment until which it waits: then it looks

@@ -126,8 +126,8 @@ impl<T> Slab<T> {
         unsafe { made.expect("one element").as_ref() }
     }
 
-    /// Makes `count` elements; `make` is given the number of each, and `tell` what was made. Threads make elements side by
-    /// side, and publish them in the order of their numbers.
+    /// Makes `count` elements; `make` is given the number of each, and `tell` what was made. Threads make elements
+    /// side by side, and publish them in the order of their numbers.
     fn push_all(&self, count: usize, mut make: impl FnMut(usize) -> T, mut tell: impl FnMut(NonNull<T>)) {
         let Growth { reserved, len, .. } = &*self.growth;
         // Relaxed: each number is given once; nobody but the caller knows the elements before they are published.
@@ -235,7 +235,8 @@ const APART: usize = 1 << 31;
 const STOCKS: usize = if cfg!(loom) { 1 } else { 256 };
 /// Nodes of an index for each of its stocks: a small index has little memory ahead of its use.
 const NODES_PER_STOCK: usize = 64;
-/// Nodes that are made at a time for a stock, at first and at most: one in `AHEAD_SHARE` of those that were made for it.
+/// Nodes that are made at a time for a stock, at first and at most: one in `AHEAD_SHARE` of those that were made for
+/// it.
 const AHEAD: usize = if cfg!(loom) { 1 } else { 8 };
 const AHEAD_MAX: usize = 8 * AHEAD;
 const AHEAD_SHARE: usize = 8;
@@ -255,8 +256,8 @@ pub(super) struct Pool<T> {
 
 struct Apart<T> {
     slab: Slab<T>,
-    /// Fresh nodes for each place where nodes are needed, since loading makes the nodes of one place one after the other:
-    /// they share pages, and those of other places have pages of their own.
+    /// Fresh nodes for each place where nodes are needed, since loading makes the nodes of one place one after the
+    /// other: they share pages, and those of other places have pages of their own.
     fresh: Latched<BTreeMap<usize, Nodes<T>>>,
 }
 

@@ -301,6 +301,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         }
         if self.db.may_unlink() {
             self.unlink();
+            // A key that is on its way out holds up who wants to insert it again.
+            self.db.scheme().slot(&mut self.txn).urge();
         }
         self.db.scheme().slot(&mut self.txn).unpin();
         self.sink.ended();

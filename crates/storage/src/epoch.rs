@@ -172,17 +172,17 @@ impl Participant<'_> {
         fence(Ordering::SeqCst);
     }
 
-    /// Tries to advance the epoch if it is this participant's turn. A try takes a cache line from each participant, so
+    /// Tries to advance the epoch if it is urgent or this participant's turn. A try takes a cache line from each participant, so
     /// that many participants must not all try: one does, another with each epoch, and the rest in turn while the epoch
     /// stands still.
-    pub(crate) fn help_advance(&mut self) {
+    pub(crate) fn help_advance(&mut self, is_urgent: bool) {
         let now = self.epochs.now();
         let count = self.epochs.participants();
         if self.seen != now {
             (self.seen, self.turn) = (now, (self.seat + now as usize) % count);
         }
         self.turn += 1;
-        if self.turn >= count {
+        if is_urgent || self.turn >= count {
             self.turn = 0;
             self.epochs.try_advance(self.seat + 1);
         }
@@ -241,7 +241,7 @@ mod tests {
             let before = epochs.now();
             for _ in 0..10 {
                 for participant in &mut all {
-                    participant.help_advance();
+                    participant.help_advance(false);
                     tries += usize::from(participant.turn == 0);
                 }
             }
@@ -261,7 +261,7 @@ mod tests {
         let mut last = epochs.join();
         drop((0..8).map(|_| epochs.join()).collect::<Vec<_>>());
         let before = epochs.now();
-        (0..10).for_each(|_| last.help_advance());
+        (0..10).for_each(|_| last.help_advance(false));
         assert_eq!(epochs.now(), before + 10);
     }
 

@@ -179,6 +179,7 @@ impl<S: Shape> Tables<S> {
             tables: self,
             participant: self.epochs.join(),
             attempt: 0,
+            is_urgent: false,
             stock: stock.collect(),
             waiting: self.left_behind(),
             unsettled: Unsettled::default(),
@@ -278,6 +279,8 @@ pub struct Slot<'db, S: Shape> {
     tables: &'db Tables<S>,
     participant: Participant<'db>,
     attempt: u32,
+    /// See [`urge`](Self::urge).
+    is_urgent: bool,
     stock: Vec<TableStock>,
     /// Stamped when the attempt that unlinked them unpins.
     waiting: Waiting<Unlinked>,
@@ -319,7 +322,7 @@ impl<'db, S: Shape> Slot<'db, S> {
         self.participant.unpin();
         self.waiting.stamp(|| self.tables.epochs.stamp());
         if is_due {
-            self.participant.help_advance();
+            self.participant.help_advance(core::mem::take(&mut self.is_urgent));
             self.unsettled.help(&self.tables.unsettled);
         }
         if self.attempt.is_multiple_of(POPULATE_EVERY) {
@@ -332,6 +335,13 @@ impl<'db, S: Shape> Slot<'db, S> {
     #[inline]
     pub fn stamp(&self) -> u64 {
         self.tables.epochs.stamp()
+    }
+
+    /// Says that somebody waits for memory to be past: this slot then tries to advance the epoch without waiting for its
+    /// turn.
+    #[inline]
+    pub fn urge(&mut self) {
+        self.is_urgent = true;
     }
 
     /// Whether every attempt that was pinned at `stamp` has ended.

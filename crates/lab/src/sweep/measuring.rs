@@ -26,24 +26,39 @@ pub struct Measuring<'s> {
 pub(super) struct Pace {
     budget_s: Option<f64>,
     begun_ns: u64,
+    /// The time from which the runs of this kind were made: simulated ones say nothing about how long native ones take.
+    paced_ns: u64,
 }
 
 impl Pace {
+    fn new() -> Self {
+        let now_ns = clock::now_ns();
+        Self { budget_s: None, begun_ns: now_ns, paced_ns: now_ns }
+    }
+
     /// Returns guessed seconds, scaled by the ratio of real to guessed time so far. `made_s` are the guessed seconds of
     /// the runs that were made.
     pub(super) fn real_s(self, guessed_s: f64, made_s: f64) -> f64 {
-        if made_s > 0.0 { guessed_s * self.elapsed_s() / made_s } else { guessed_s }
+        self.real_s_at(clock::now_ns(), guessed_s, made_s)
+    }
+
+    fn real_s_at(self, now_ns: u64, guessed_s: f64, made_s: f64) -> f64 {
+        if made_s > 0.0 { guessed_s * seconds(self.paced_ns, now_ns) / made_s } else { guessed_s }
     }
 
     /// Whether the budget would be over before the end of a run of so many guessed seconds.
     pub(super) fn is_late(self, guessed_s: f64, made_s: f64) -> bool {
-        let ends_s = self.elapsed_s() + self.real_s(guessed_s, made_s);
-        self.budget_s.is_some_and(|budget_s| ends_s > budget_s)
+        self.is_late_at(clock::now_ns(), guessed_s, made_s)
     }
 
-    fn elapsed_s(self) -> f64 {
-        (clock::now_ns() - self.begun_ns) as f64 / 1e9
+    fn is_late_at(self, now_ns: u64, guessed_s: f64, made_s: f64) -> bool {
+        let ends_s = seconds(self.begun_ns, now_ns) + self.real_s_at(now_ns, guessed_s, made_s);
+        self.budget_s.is_some_and(|budget_s| ends_s > budget_s)
     }
+}
+
+fn seconds(from_ns: u64, to_ns: u64) -> f64 {
+    (to_ns - from_ns) as f64 / 1e9
 }
 
 impl<'s> Measuring<'s> {
@@ -67,8 +82,7 @@ impl<'s> Measuring<'s> {
         for unit in units {
             left.extend(store.get(&unit.id)?.is_none().then_some(unit));
         }
-        let pace = Pace { budget_s: None, begun_ns: clock::now_ns() };
-        Ok(Self { sweep, store, left, pace, guessed_s: 0.0 })
+        Ok(Self { sweep, store, left, pace: Pace::new(), guessed_s: 0.0 })
     }
 
     /// Takes the simulated runs from those that are to be made. They can be made side by side.
@@ -85,6 +99,7 @@ impl<'s> Measuring<'s> {
     /// Errors of `run`, and results that cannot be written. The results before the error are kept.
     pub fn all(mut self, run: impl Runner) -> Result<(), Refusal> {
         let mut bench = Bench::new(self.store, &self.sweep.build, &self.sweep.axes, ATTEMPTS_MAX, run);
+        self.pace.paced_ns = clock::now_ns();
         for nth in 0..self.left.len() {
             let unit = self.left[nth];
             if self.pace.is_late(unit.lasts_s, self.guessed_s)
@@ -141,5 +156,16 @@ mod tests {
             (Some("a build"), Some(entry.id.as_str()))
         );
         std::fs::remove_dir_all(path).expect("its own directory");
+    }
+
+    #[test]
+    fn native_runs_are_not_taken_for_as_slow_as_the_simulated_ones_before_them() {
+        // Of an hour, simulated runs took 50 minutes; then native ones that were guessed right took one.
+        const MINUTE_NS: u64 = 60_000_000_000;
+        let pace = Pace { budget_s: Some(3_600.0), begun_ns: 7, paced_ns: 7 + 50 * MINUTE_NS };
+        let now_ns = 7 + 51 * MINUTE_NS;
+        assert!((pace.real_s_at(now_ns, 30.0, 60.0) - 30.0).abs() < 1e-6);
+        assert!(!pace.is_late_at(now_ns, 30.0, 60.0));
+        assert!(pace.is_late_at(now_ns, 600.0, 60.0), "the simulated time counts for the budget");
     }
 }

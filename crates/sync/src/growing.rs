@@ -1,6 +1,12 @@
 //! An array that grows at its end while others look at it, and whose elements never move.
+//!
+//! INVARIANT: the pointer of a chunk is null, or leads to the elements of a boxed slice of the chunk's length, and then
+//! stays until the array is dropped.
+//!
+//! Its atomics are those of the standard library in every build: growing is no part of what is explored or simulated.
 
-use std::sync::OnceLock;
+use core::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Elements of the first chunk; each further chunk doubles the array. Loom keeps a record of every atomic there is.
 const FIRST: usize = if cfg!(loom) { 1 } else { 32 };
@@ -11,12 +17,40 @@ const CHUNKS: usize = 32;
 /// are dropped. Reading an element takes no latch.
 #[derive(Debug)]
 pub struct Growing<T> {
-    chunks: [OnceLock<Box<[T]>>; CHUNKS],
+    chunks: [AtomicPtr<T>; CHUNKS],
+    owns: core::marker::PhantomData<T>,
 }
+
+// SAFETY: the array owns its elements, and lends them shared only.
+unsafe impl<T: Send> Send for Growing<T> {}
+// SAFETY: as above. A thread that makes elements may leave them to another one to drop.
+unsafe impl<T: Send + Sync> Sync for Growing<T> {}
 
 impl<T> Default for Growing<T> {
     fn default() -> Self {
-        Self { chunks: [const { OnceLock::new() }; CHUNKS] }
+        Self { chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS], owns: core::marker::PhantomData }
+    }
+}
+
+impl<T> Growing<T> {
+    /// The elements of a chunk, if they were made.
+    #[inline]
+    fn chunk(&self, chunk: usize) -> Option<&[T]> {
+        // Acquire: pairs with the Release of the thread that made the elements.
+        let start = NonNull::new(self.chunks[chunk].load(Ordering::Acquire))?;
+        // SAFETY: the invariant.
+        Some(unsafe { core::slice::from_raw_parts(start.as_ptr(), room(chunk)) })
+    }
+}
+
+impl<T> Drop for Growing<T> {
+    fn drop(&mut self) {
+        for (chunk, start) in self.chunks.iter_mut().enumerate() {
+            if let Some(start) = NonNull::new(*start.get_mut()) {
+                // SAFETY: the invariant; nobody has the elements any more.
+                drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(start.as_ptr(), room(chunk))) });
+            }
+        }
     }
 }
 
@@ -31,7 +65,32 @@ impl<T: Default> Growing<T> {
     #[inline]
     pub fn make(&self, number: usize) -> &T {
         let (chunk, place) = place(number);
-        &self.chunks[chunk].get_or_init(|| (0..room(chunk)).map(|_| T::default()).collect())[place]
+        &self.made(chunk)[place]
+    }
+
+    /// The elements of a chunk, which are made if they do not exist.
+    #[inline]
+    fn made(&self, chunk: usize) -> &[T] {
+        self.chunk(chunk).unwrap_or_else(|| self.make_chunk(chunk))
+    }
+
+    /// Of several threads that make a chunk at a time, one publishes it; the others drop theirs.
+    #[cold]
+    fn make_chunk(&self, chunk: usize) -> &[T] {
+        let new: Box<[T]> = (0..room(chunk)).map(|_| T::default()).collect();
+        let new = Box::into_raw(new);
+        // Release: pairs with the Acquire in `chunk`. Relaxed on failure: `chunk` reads it again.
+        let published = self.chunks[chunk].compare_exchange(
+            ptr::null_mut(),
+            new.cast(),
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+        if published.is_err() {
+            // SAFETY: made above, and known to nobody else.
+            drop(unsafe { Box::from_raw(new) });
+        }
+        self.chunk(chunk).expect("this thread or another has published it")
     }
 
     /// Returns an element, if it was made. A thread to which the element's number was handed on after that finds
@@ -39,7 +98,7 @@ impl<T: Default> Growing<T> {
     #[inline]
     pub fn get(&self, number: usize) -> Option<&T> {
         let (chunk, place) = place(number);
-        self.chunks.get(chunk)?.get()?.get(place)
+        if chunk < CHUNKS { self.chunk(chunk)?.get(place) } else { None }
     }
 
     /// The first number from `from` on that begins a run of `len` elements side by side.
@@ -63,8 +122,7 @@ impl<T: Default> Growing<T> {
     #[inline]
     pub fn make_run(&self, first: usize, len: usize) -> &[T] {
         let (chunk, place) = place(first);
-        let elements = self.chunks[chunk].get_or_init(|| (0..room(chunk)).map(|_| T::default()).collect());
-        &elements[place..place + len]
+        &self.made(chunk)[place..place + len]
     }
 }
 

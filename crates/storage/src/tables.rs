@@ -337,8 +337,8 @@ impl<'db, S: Shape> Slot<'db, S> {
         self.tables.epochs.stamp()
     }
 
-    /// Says that somebody waits for memory to be past: this slot then tries to advance the epoch without waiting for its
-    /// turn.
+    /// Says that somebody waits for memory to be past: this slot then tries to advance the epoch without waiting for
+    /// its turn.
     #[inline]
     pub fn urge(&mut self) {
         self.is_urgent = true;

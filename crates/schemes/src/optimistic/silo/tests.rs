@@ -231,7 +231,8 @@ fn a_reader_keeps_versions_from_being_given_up_until_it_ends() {
         age(&db, table);
     }
     let held = held.expect("never aborted");
-    assert!(version_bytes(&db) < held + held / 10, "what was held serves again");
+    // A few versions more are in use until the first of those that were held are past.
+    assert!(version_bytes(&db) < held + held / 5, "what was held serves again");
 }
 
 #[test]

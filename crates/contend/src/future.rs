@@ -91,7 +91,7 @@ impl Helpers {
         if !self.are_started.swap(true, Ordering::Relaxed) {
             let start = |number: usize| {
                 let inbox = Arc::clone(&self.inbox);
-                threads::start(format!("contend-{number}"), move || help(&inbox))
+                threads::start(format!("contend-{number}"), move || help(&inbox)).is_some()
             };
             let started = (0..self.count).filter(|&number| start(number)).count();
             if started == 0 {
@@ -143,6 +143,7 @@ fn serve<T: Send + 'static>(name: String, inbox: &Arc<Inbox<T>>, work: fn(T)) ->
             _ = catch_unwind(AssertUnwindSafe(|| work(entry)));
         }
     })
+    .is_some()
 }
 
 impl Drop for Helpers {

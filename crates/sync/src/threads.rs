@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{Builder, JoinHandle};
 
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
@@ -60,9 +61,12 @@ impl Drop for Inside {
     }
 }
 
-/// Starts a thread that nobody waits for: `false` when the system starts no more.
-pub fn start(name: String, body: impl FnOnce() + Send + 'static) -> bool {
-    std::thread::Builder::new().name(name).spawn(body).is_ok()
+/// Starts a thread that its starter may leave alone. Returns `None` when the system starts no more.
+pub fn start<T: Send + 'static>(
+    name: String,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Option<JoinHandle<T>> {
+    Builder::new().name(name).spawn(body).ok()
 }
 
 #[cfg(all(test, not(loom)))]

@@ -1,11 +1,11 @@
 //! The watch over the progress of a trial. Transactions that wait for each other for ever produce no history. Their
 //! state is found from the outside, by counting the attempts that have begun and the transactions that have ended.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::any::Any;
 
 use stdx::panics;
 use sync::atomic::{AtomicU64, Ordering};
-use sync::{Arc, Latched, Padded, threads, waiter};
+use sync::{Arc, Padded, threads, waiter};
 
 /// The kind of endless trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,23 +113,19 @@ pub fn watched<T: Send + 'static>(
     patience: Patience,
     body: impl FnOnce(&Arc<Progress>) -> T + Send + 'static,
 ) -> WatchOutcome<T> {
-    let (progress, mut outcome) = (Arc::<Progress>::default(), Arc::new(Latched::new(None)));
-    let (noted, told) = (Arc::clone(&progress), Arc::clone(&outcome));
-    let run = move || {
-        let ended = catch_unwind(AssertUnwindSafe(|| body(&noted)));
-        let ended = ended.map_err(|panic| panics::message(&*panic).unwrap_or_else(|| "a panic".to_owned()));
-        drop(noted);
-        *told.lock() = Some(ended);
-    };
-    if !threads::start("trial".to_owned(), run) {
+    let progress = Arc::<Progress>::default();
+    let noted = Arc::clone(&progress);
+    let Some(trial) = threads::start("trial".to_owned(), move || body(&noted)) else {
         return WatchOutcome::Panicked("the system starts no more threads: try with fewer cores".to_owned());
-    }
+    };
     let (mut known, mut looks) = (0, 0);
     loop {
-        // Once the thread has dropped its part. The last to drop an `Arc` is ordered after the others by a fence, which
-        // sanitizers do not understand; here an acquiring load orders them.
-        if let Some(ended) = Arc::get_mut(&mut outcome).and_then(|outcome| outcome.lock().take()) {
-            return ended.map_or_else(WatchOutcome::Panicked, WatchOutcome::Ended);
+        if trial.is_finished() {
+            let message =
+                |panic: Box<dyn Any + Send>| panics::message(&*panic).unwrap_or_else(|| "a panic".to_owned());
+            return trial
+                .join()
+                .map_or_else(|panic| WatchOutcome::Panicked(message(panic)), WatchOutcome::Ended);
         }
         let ended = progress.sum(|share| &share.ended);
         (known, looks) = if ended == known { (known, looks + 1) } else { (ended, 0) };

@@ -150,7 +150,11 @@ impl<'t> Turn<'t> {
     #[cold]
     fn wait(&self, is_over: &dyn Fn() -> bool) {
         let _aside = self.window.aside();
-        waiter::wait_until(None, || self.may_begin() || is_over());
+        let may_begin = || self.may_begin() || is_over();
+        // Another client may have got a turn since the crew looked and before this fiber went on.
+        while !may_begin() {
+            waiter::wait_until(None, may_begin);
+        }
     }
 
     /// Records that the request has failed `failures` times in a row, and waits for a turn if one is due. Returns the
@@ -274,6 +278,30 @@ mod tests {
         crew.run();
         let events = events.into_inner();
         assert_eq!(events, ["the one under way ends", "the turn runs", "the turn ends", "others go on"]);
+    }
+
+    #[test]
+    fn who_may_begin_looks_again_when_its_fiber_goes_on() {
+        let (turns, window, has_turn) = (turns(1, 3, 2), window(), Cell::new(false));
+        let mut first = turns.client(0, &window);
+        first.failed(3, || false);
+        let mut crew = fiber::Crew::new();
+        for _ in 0..2 {
+            crew.spawn(fiber::STACK_BYTES, || {
+                let mut client = turns.client(0, &window);
+                drop(client.begin(|| false));
+                assert!(!has_turn.get(), "the crew found both ready, and one of them has a turn now");
+                client.failed(3, || false);
+                has_turn.set(true);
+                look_around();
+                has_turn.set(false);
+            });
+        }
+        crew.spawn(fiber::STACK_BYTES, move || {
+            look_around();
+            drop(first);
+        });
+        crew.run();
     }
 
     #[test]

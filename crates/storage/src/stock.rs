@@ -2,35 +2,56 @@
 
 use crate::arena::{Block, BlockArena, Reserve};
 
-/// Blocks that a slot takes from an arena at a time at first, or gives back.
+/// Blocks that a slot takes from an arena at a time at first, and at least.
 pub(crate) const BATCH: usize = 16;
 /// Bytes of the blocks that a slot takes at a time at most, unless [`BATCH`] blocks are more.
 const BATCH_BYTES_MAX: usize = 32 << 10;
-/// A slot takes one in so many of the blocks that it has taken and kept so far: it has little memory ahead of its use.
-const BATCH_SHARE: usize = 16;
+/// A slot that takes blocks again within so many attempts takes twice as many.
+const ATTEMPTS_MIN: u32 = 32;
+/// A slot that takes blocks again after more attempts than so many takes half as many.
+const ATTEMPTS_MAX: u32 = 4 * ATTEMPTS_MIN;
 
-/// The blocks of one arena that a slot has in stock. A slot that takes blocks often takes more at a time: the word that
-/// counts an arena's blocks belongs to all, and a thousand cores cannot change it for each few rows.
-#[derive(Debug, Default)]
+/// The blocks of one arena that a slot has in stock. A slot takes as many at a time as it uses in some tens of attempts:
+/// the word that counts an arena's blocks belongs to all, and a thousand cores cannot change it for each few rows.
+#[derive(Debug)]
 pub(crate) struct Stock {
     blocks: Vec<Block>,
-    /// The number of blocks that were taken from the arena and not given back.
-    taken: usize,
+    /// The number of blocks that the slot took last.
+    batch: usize,
+    /// The attempt in which it took them.
+    taken_in: u32,
+}
+
+impl Default for Stock {
+    fn default() -> Self {
+        Self { blocks: Vec::new(), batch: BATCH / 2, taken_in: 0 }
+    }
 }
 
 impl Stock {
-    /// The number of blocks to take at a time.
-    fn batch(&self, arena: &BlockArena) -> usize {
-        (self.taken / BATCH_SHARE).min(BATCH_BYTES_MAX / arena.stride()).max(BATCH)
+    /// The number of blocks to take in an attempt.
+    fn next_batch(&self, arena: &BlockArena, attempt: u32) -> usize {
+        let batch = match attempt.wrapping_sub(self.taken_in) {
+            ..ATTEMPTS_MIN => self.batch * 2,
+            ..=ATTEMPTS_MAX => self.batch,
+            _ => self.batch / 2,
+        };
+        batch.min(BATCH_BYTES_MAX / arena.stride()).max(BATCH)
     }
 
-    /// Takes a block from the stock, or from the arena, which makes those that were never used by `build`.
+    /// Takes a block from the stock, or from the arena, which makes those that were never used by `build`. `attempt` is
+    /// the number of the slot's attempt.
     #[inline]
-    pub(crate) fn take(&mut self, arena: &BlockArena, reserve: &Reserve, build: impl FnMut(Block)) -> Block {
+    pub(crate) fn take(
+        &mut self,
+        arena: &BlockArena,
+        reserve: &Reserve,
+        attempt: u32,
+        build: impl FnMut(Block),
+    ) -> Block {
         if self.blocks.is_empty() {
-            let batch = self.batch(arena);
-            arena.take(&mut self.blocks, batch, reserve, build);
-            self.taken += batch;
+            (self.batch, self.taken_in) = (self.next_batch(arena, attempt), attempt);
+            arena.take(&mut self.blocks, self.batch, reserve, build);
         }
         self.blocks.pop().expect("the arena gave blocks")
     }
@@ -46,12 +67,12 @@ impl Stock {
         self.blocks.push(block);
     }
 
-    /// Gives blocks back to their arena if there are many: who gets blocks from elsewhere need not take many.
+    /// Gives blocks back to their arena if there are many.
     #[inline]
     pub(crate) fn give_surplus(&mut self, arena: &BlockArena) {
-        if self.blocks.len() > 2 * BATCH {
-            arena.give(&mut self.blocks, BATCH);
-            self.taken = self.taken.saturating_sub(BATCH);
+        let batch = self.batch.max(BATCH);
+        if self.blocks.len() > 2 * batch {
+            arena.give(&mut self.blocks, batch);
         }
     }
 
@@ -66,24 +87,34 @@ impl Stock {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_slot_that_takes_often_takes_more_at_a_time_up_to_a_limit() {
-        let (arena, reserve, mut stock) = (BlockArena::new(64), Reserve::default(), Stock::default());
-        let mut batches = Vec::new();
-        for _ in 0..16_000 {
+    /// The sizes of the batches in which a slot takes one block in each attempt of a range, as a function of the stock.
+    fn batches(stock: &mut Stock, arena: &BlockArena, attempts: impl Iterator<Item = u32>) -> Vec<usize> {
+        let taken = |attempt| {
             let before = arena.bytes().0;
-            stock.take(&arena, &reserve, |_| ());
-            batches.extend(Some((arena.bytes().0 - before) / 64).filter(|batch| *batch > 0));
-        }
-        let sum = |count: usize| batches[..count].iter().sum::<usize>();
-        assert!(
-            (0..batches.len()).all(|nth| batches[nth] == (sum(nth) / BATCH_SHARE).clamp(BATCH, 512)),
-            "{batches:?}"
-        );
-        assert_eq!(batches.last(), Some(&512));
+            stock.take(arena, &Reserve::default(), attempt, |_| ());
+            (arena.bytes().0 - before) / arena.stride()
+        };
+        attempts.map(taken).filter(|batch| *batch > 0).collect()
+    }
+
+    #[test]
+    fn a_batch_lasts_for_some_tens_of_attempts() {
+        let (arena, mut stock) = (BlockArena::new(64), Stock::default());
+        let by_eights = (0..4_000).map(|nth| nth / 8);
+        let sizes = batches(&mut stock, &arena, by_eights);
+        assert_eq!(sizes[..6], [16, 32, 64, 128, 256, 256], "256 blocks are those of 32 attempts");
+        let now_and_then = (0..2_000).map(|nth| 1_000 + nth * 200);
+        let sizes = batches(&mut stock, &arena, now_and_then);
+        assert_eq!(sizes[..3], [128, 64, 32]);
+        assert_eq!(sizes.last(), Some(&BATCH));
+    }
+
+    #[test]
+    fn a_batch_has_a_limit_of_bytes() {
+        let (arena, mut stock) = (BlockArena::new(64), Stock::default());
+        assert_eq!(batches(&mut stock, &arena, (0..16_000).map(|_| 0)).last(), Some(&512));
         let (wide, mut of_wide) = (BlockArena::new(8 << 10), Stock::default());
-        (0..=BATCH).for_each(|_| _ = of_wide.take(&wide, &reserve, |_| ()));
-        assert_eq!(wide.bytes().0, 2 * BATCH * (8 << 10), "never fewer than at first");
+        assert_eq!(batches(&mut of_wide, &wide, (0..64).map(|_| 0)), [BATCH; 4], "never fewer than at first");
     }
 
     #[test]

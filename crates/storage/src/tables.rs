@@ -461,8 +461,9 @@ impl<'db, S: Shape> Slot<'db, S> {
         } else {
             (None, rows)
         };
-        let at =
-            at.unwrap_or_else(|| stock.take(&table.rows, &self.tables.reserve, |at| table.build_row(at)));
+        let (reserve, attempt) = (&self.tables.reserve, self.attempt);
+        let fresh_row = || stock.take(&table.rows, reserve, attempt, |at| table.build_row(at));
+        let at = at.unwrap_or_else(fresh_row);
         let row = RowRef { at, table };
         for record in row.records() {
             record::reset(record, owner);
@@ -575,7 +576,8 @@ impl<'db, S: Shape> Slot<'db, S> {
         let words = record.width();
         // SAFETY: the group's arena gives blocks with room for a head and the record's width.
         let build = |at| unsafe { version::build_version::<S>(at, words) };
-        let block = stock.take(&table.versions[record.group()], &self.tables.reserve, build);
+        let reserve = &self.tables.reserve;
+        let block = stock.take(&table.versions[record.group()], reserve, self.attempt, build);
         table.versions[record.group()].reuse(block);
         let version = self.version(block.cast::<VersionHead<S>>(), record);
         version.head().claim_pooled();

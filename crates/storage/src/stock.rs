@@ -44,7 +44,7 @@ impl Stock {
     fn next_batch(&self, arena: &BlockArena, attempt: u32) -> usize {
         let batch = match attempt.wrapping_sub(self.taken_in) {
             ..ATTEMPTS_MIN => self.batch * 2,
-            ..=ATTEMPTS_MAX => self.batch,
+            ATTEMPTS_MIN..=ATTEMPTS_MAX => self.batch,
             _ => self.batch / 2,
         };
         batch.min(self.batch_bytes_max / arena.stride()).max(BATCH)

@@ -1,5 +1,6 @@
 //! The lines of the simulated memory: their numbers, and the directory's knowledge of each.
 
+use super::parked::First;
 use super::tags::LineId;
 
 /// No core, or no group of cores.
@@ -27,8 +28,8 @@ pub(super) struct Line {
     pub(super) home: u16,
     /// Whether the owner has written the line.
     pub(super) is_dirty: bool,
-    /// Whether a thread waits for a write of the line.
-    pub(super) has_waiters: bool,
+    /// The workers that are parked until the line is written.
+    pub(super) first_parked: First,
 }
 
 /// All lines that were used, by number.
@@ -144,7 +145,7 @@ impl Lines {
             holder: NOBODY,
             home,
             is_dirty: false,
-            has_waiters: false,
+            first_parked: First::NOBODY,
         };
         self.all.resize(self.all.len() + (PAGE_BYTES >> self.line_shift), line);
         self.pages[at] = (page, first);

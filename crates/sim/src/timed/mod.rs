@@ -9,11 +9,12 @@
 
 mod caches;
 mod lines;
+mod parked;
 mod tags;
+mod turns;
 
 use std::cell::{Cell, RefCell};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use sync_sim::hook::{self, Access, Scheduler};
@@ -21,7 +22,9 @@ use sync_sim::hook::{self, Access, Scheduler};
 pub use caches::Spent;
 use caches::{Caches, Seat, Wish};
 use lines::Homes;
+use parked::Parked;
 use tags::LineId;
+use turns::Turns;
 
 use crate::Installed;
 use crate::machine::{Machine, MemoryPolicy, Placement};
@@ -30,17 +33,14 @@ use crate::machine::{Machine, MemoryPolicy, Placement};
 /// another simulated time needs another version: results of different rules must not count as results of one machine.
 pub(crate) const TIMING_RULES: u32 = 2;
 
-/// Bits of a worker's number in the key of its turn.
-const WORKER_BITS: u32 = 12;
-
 /// Instructions that a worker executes between two accesses to shared words, in the mean.
 const INSTRUCTIONS_PER_ACCESS: u64 = 16;
 
 /// Instructions that copy a line, beyond those of an access.
 const INSTRUCTIONS_PER_COPIED_LINE: u64 = 12;
 
-/// The maximum number of lines at which a worker is parked.
-const WATCHED_MAX: usize = 12;
+/// The maximum number of lines that a worker watches.
+const WATCHED_MAX: usize = parked::LINES_MAX;
 
 /// Pauses between two looks of a worker that has looked in vain for a while: so many a native thread makes, or it
 /// yields for about as long.
@@ -49,9 +49,6 @@ const LOOK_PAUSES_MAX: u64 = 32;
 /// The longest time, in picoseconds, for which a worker is parked without a moment until which it waits: then it looks
 /// again, because its condition may depend on something that is no shared word.
 const PARKED_MAX_PS: u64 = 100_000_000;
-
-/// A worker's turn: its time in picoseconds and its number, so that turns are in the order of time.
-type Turn = u64;
 
 /// Schedules workers by virtual time. See the module.
 #[derive(Debug)]
@@ -69,9 +66,8 @@ struct State {
     seats: Vec<Seat>,
     workers: Vec<Worker>,
     running: usize,
-    turns: BinaryHeap<Reverse<Turn>>,
-    /// The workers that are parked at a line.
-    parked: BTreeMap<LineId, Vec<usize>>,
+    turns: Turns,
+    parked: Parked,
     lookahead_ps: u64,
     counts: TimedCounts,
 }
@@ -109,9 +105,6 @@ struct Worker {
     /// Their number; more than there is room for if there were too many.
     watched_len: usize,
     has_read_clock: bool,
-    /// Its turn, if it has one: others are over.
-    turn: Turn,
-    is_parked: bool,
     /// Picoseconds between two of its looks at what it waits for; and the time of a look.
     look_every: u64,
     looked_at: u64,
@@ -133,8 +126,8 @@ impl Timed {
             machine: machine.clone(),
             workers: Vec::new(),
             running: 0,
-            turns: BinaryHeap::new(),
-            parked: BTreeMap::new(),
+            turns: Turns::new(0),
+            parked: Parked::default(),
             lookahead_ps,
             counts: TimedCounts::default(),
         };
@@ -191,9 +184,7 @@ impl Scheduler for Timed {
     }
 
     fn end(&self) -> Option<usize> {
-        let state = &mut *self.state.borrow_mut();
-        state.workers[state.running].turn = 0;
-        state.next()
+        self.state.borrow_mut().next()
     }
 
     fn now_ns(&self) -> u64 {
@@ -240,8 +231,6 @@ impl State {
                 watched: [(0, 0); WATCHED_MAX],
                 watched_len: 0,
                 has_read_clock: false,
-                turn: 0,
-                is_parked: false,
                 look_every: 1,
                 looked_at: 0,
                 instruction_ps: ps as u64,
@@ -251,10 +240,10 @@ impl State {
             }
         };
         self.workers = (0..count).map(worker).collect();
-        self.turns.clear();
-        self.parked.clear();
+        self.turns = Turns::new(count);
+        self.parked = Parked::new(count);
         for worker in 0..count {
-            self.enqueue(worker, 0);
+            self.turns.set(worker, 0);
         }
         self.next().expect("there are workers")
     }
@@ -266,7 +255,7 @@ impl State {
         }
         let later = self.workers[self.running].clock + 1_000_000;
         self.workers[self.running].clock = later;
-        self.enqueue(self.running, later);
+        self.turns.set(self.running, later);
         self.next().expect("the running worker can go on")
     }
 
@@ -286,45 +275,24 @@ impl State {
         }
         let clock = worker.clock;
         worker.pending = Some(pending);
-        if self.is_first(clock) {
+        if self.turns.is_first(self.running, clock.saturating_sub(self.lookahead_ps)) {
             self.perform(self.running);
             return self.running;
         }
-        self.enqueue(self.running, clock);
+        self.turns.set(self.running, clock);
         self.next().expect("the running worker can go on")
-    }
-
-    /// Whether no other worker's turn comes before this time.
-    #[inline]
-    fn is_first(&self, clock: u64) -> bool {
-        self.turns.peek().is_none_or(|Reverse(turn)| clock <= (turn >> WORKER_BITS) + self.lookahead_ps)
-    }
-
-    fn enqueue(&mut self, worker: usize, at: u64) {
-        let turn = at << WORKER_BITS | worker as u64;
-        self.workers[worker].turn = turn;
-        self.turns.push(Reverse(turn));
     }
 
     /// Lets the worker run whose turn is next.
     fn next(&mut self) -> Option<usize> {
-        loop {
-            let Reverse(turn) = self.turns.pop()?;
-            let number = (turn & ((1 << WORKER_BITS) - 1)) as usize;
-            let worker = &mut self.workers[number];
-            if worker.turn != turn {
-                continue;
-            }
-            worker.clock = worker.clock.max(turn >> WORKER_BITS);
-            if std::mem::take(&mut worker.is_parked) {
-                self.counts.timeouts += 1;
-                self.leave(number);
-            }
-            self.counts.switches += u64::from(self.running != number);
-            self.running = number;
-            self.perform(number);
-            return Some(number);
-        }
+        let (number, at) = self.turns.take()?;
+        let worker = &mut self.workers[number];
+        worker.clock = worker.clock.max(at);
+        self.counts.timeouts += u64::from(self.parked.leave(number, &mut self.caches.lines));
+        self.counts.switches += u64::from(self.running != number);
+        self.running = number;
+        self.perform(number);
+        Some(number)
     }
 
     /// Makes the pending access of a worker.
@@ -370,7 +338,7 @@ impl State {
             }
             complete = complete.max(done);
             if is_write {
-                if self.caches.lines.get(id).has_waiters {
+                if !self.caches.lines.get(id).first_parked.is_nobody() {
                     self.wake(id, done);
                 }
             } else if nth == first {
@@ -396,7 +364,7 @@ impl State {
         let id = self.caches.lines.number(address, seat.socket);
         let wish = if for_write { Wish::Write } else { Wish::Read };
         let done = self.caches.access(seat, at, id, wish);
-        if for_write && self.caches.lines.get(id).has_waiters {
+        if for_write && !self.caches.lines.get(id).first_parked.is_nobody() {
             self.wake(id, done);
         }
         let worker = &mut self.workers[self.running];
@@ -409,7 +377,7 @@ impl State {
     fn pause(&mut self) {
         let worker = &mut self.workers[self.running];
         let next = worker.clock + self.machine.core.pause_ps;
-        self.enqueue(self.running, next);
+        self.turns.set(self.running, next);
     }
 
     /// The running worker looks in vain for something: it is parked, or looks again after a pause.
@@ -431,67 +399,34 @@ impl State {
         if len == 0 {
             // It waits for a moment alone.
             let until = until.unwrap_or(next).max(next);
-            self.enqueue(number, until);
+            self.turns.set(number, until);
             return self.next().expect("somebody can go on");
         }
         let watched = worker.watched;
         let is_sure = len <= WATCHED_MAX && (!has_read_clock || until.is_some());
         let has_changed = |(id, version): &(LineId, u32)| self.caches.lines.all_version(*id) != *version;
         if !is_sure || watched[..len].iter().any(has_changed) {
-            self.enqueue(number, next);
+            self.turns.set(number, next);
             return self.next().expect("somebody can go on");
         }
         self.counts.parks += 1;
-        for (id, _) in &watched[..len] {
-            self.caches.lines.get(*id).has_waiters = true;
-            let parked = self.parked.entry(*id).or_default();
-            if !parked.contains(&number) {
-                parked.push(number);
-            }
-        }
+        self.parked.park(number, watched[..len].iter().map(|(id, _)| *id), &mut self.caches.lines);
         let worker = &mut self.workers[number];
-        worker.is_parked = true;
-        worker.watched_len = len;
         worker.looked_at = worker.clock;
         worker.look_every = if looks > 0 { pause_ps.max(1) } else { 1 };
         let at = until.unwrap_or(u64::MAX).min(worker.clock + PARKED_MAX_PS).max(next);
-        self.enqueue(number, at);
+        self.turns.set(number, at);
         self.next().expect("somebody can go on")
     }
 
     /// Lets the workers that are parked at a line go on at this time.
     #[cold]
     fn wake(&mut self, id: LineId, at: u64) {
-        let Some(parked) = self.parked.remove(&id) else { return };
-        self.caches.lines.get(id).has_waiters = false;
-        for number in parked {
-            if !self.workers[number].is_parked {
-                continue;
-            }
-            self.workers[number].is_parked = false;
-            self.leave_but(number, id);
+        while let Some(number) = self.caches.lines.get(id).first_parked.worker() {
+            self.parked.leave(number, &mut self.caches.lines);
             let worker = &self.workers[number];
             let waited = at.saturating_sub(worker.looked_at);
-            self.enqueue(number, worker.looked_at + waited.next_multiple_of(worker.look_every));
-        }
-    }
-
-    /// The worker is not parked any more.
-    fn leave(&mut self, number: usize) {
-        self.leave_but(number, LineId::MAX);
-    }
-
-    fn leave_but(&mut self, number: usize, but: LineId) {
-        let worker = &mut self.workers[number];
-        let (watched, len) = (worker.watched, worker.watched_len);
-        worker.watched_len = 0;
-        for (id, _) in watched[..len].iter().filter(|(id, _)| *id != but) {
-            let Some(parked) = self.parked.get_mut(id) else { continue };
-            parked.retain(|other| *other != number);
-            if parked.is_empty() {
-                self.parked.remove(id);
-                self.caches.lines.get(*id).has_waiters = false;
-            }
+            self.turns.set(number, worker.looked_at + waited.next_multiple_of(worker.look_every));
         }
     }
 }

@@ -279,7 +279,7 @@ impl SimulationCosts {
     /// Accesses that overlap count with their whole time, and so may take more time than the workers have: then the
     /// shares are of the accesses' time, and that of instructions is 0.
     pub(crate) fn shares(&self, plan: &Plan, record: &Record) -> [(&'static str, f64); 7] {
-        let workers_ps = simulated_ns(record) as f64 * 1e3 * plan.job.workers as f64;
+        let workers_ps = record.measured.measured_ns as f64 * 1e3 * plan.job.workers as f64;
         let parts = self.parts();
         let accesses_ps = parts.iter().map(|(_, ps)| *ps as f64).sum::<f64>();
         let all = workers_ps.max(accesses_ps).max(1.0);

@@ -337,6 +337,33 @@ fn the_hottest_line_is_the_one_that_all_write() {
 }
 
 #[test]
+fn where_the_time_goes_counts_from_the_beginning_of_the_measurement() {
+    let shared = lines(2);
+    let storm =
+        |line: usize, rounds| (0..rounds).for_each(|_| _ = shared[line].fetch_add(1, Ordering::Relaxed));
+    // The time of the accesses of all workers, and the line that was waited for longest.
+    let found = |is_measured: bool| {
+        let timed = Rc::new(Timed::new(&hpe(), Placement::CoresFirst, 16, 0));
+        timed.start();
+        timed.run(|| {
+            workers::run(16, false, |worker| {
+                storm(0, 100);
+                // By then the other workers have nearly ended the first loop, too.
+                if worker == 0 && is_measured {
+                    clock::measure();
+                }
+                storm(1, 20);
+            });
+        });
+        (timed.counts().1.sum(), timed.hottest(1)[0].0)
+    };
+    let (all, measured) = (found(false), found(true));
+    assert!(measured.0 < all.0 / 3, "{} of {} ps are measured", measured.0, all.0);
+    let address = |line: usize| std::ptr::from_ref(&shared[line]).addr();
+    assert_eq!((all.1, measured.1), (address(0), address(1)));
+}
+
+#[test]
 fn observers_take_no_time_of_the_machine() {
     let word = AtomicU64::new(0);
     let timed = Rc::new(Timed::new(&hpe(), Placement::CoresFirst, 1, 0));

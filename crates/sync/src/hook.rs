@@ -70,6 +70,9 @@ pub trait Scheduler {
 
     /// The running worker goes on only after its writes are visible to all.
     fn drain(&self) {}
+
+    /// Begins the measured part of a run.
+    fn measure(&self) {}
 }
 
 thread_local! {
@@ -175,6 +178,11 @@ pub(crate) fn prefetch(address: usize, for_write: bool) {
 /// See [`Scheduler::drain`].
 pub(crate) fn drain() {
     scheduled(|scheduler| scheduler.drain());
+}
+
+/// Begins the measured part of a run.
+pub(crate) fn measure() {
+    scheduled(|scheduler| scheduler.measure());
 }
 
 /// Tells the scheduler something about the running worker, if there is one.

@@ -31,3 +31,8 @@ pub fn now_ns() -> u64 {
 pub fn thread_cpu_ns() -> u64 {
     hook::now_ns()
 }
+
+/// Begins the measured part of a run: the scheduler counts where the time goes from here on.
+pub fn measure() {
+    hook::measure();
+}

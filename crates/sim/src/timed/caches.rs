@@ -125,6 +125,12 @@ impl Caches {
         }
     }
 
+    /// Counts where the time goes from now on.
+    pub(super) fn measure(&mut self) {
+        self.spent = Spent::default();
+        self.lines.measure();
+    }
+
     /// The time at which an access that begins at `at` is complete.
     #[inline]
     pub(super) fn access(&mut self, seat: Seat, at: u64, id: LineId, wish: Wish) -> u64 {

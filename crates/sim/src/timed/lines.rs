@@ -81,6 +81,11 @@ impl Lines {
         &mut self.all[line as usize]
     }
 
+    /// Counts from now on for how long threads wait.
+    pub(super) fn measure(&mut self) {
+        self.all.iter_mut().for_each(|line| line.waited_ps = 0);
+    }
+
     /// The addresses of the lines for which threads have waited longest, with the picoseconds that they have waited.
     pub(super) fn hottest(&self, count: usize) -> Vec<(usize, u64)> {
         let mut waited: Vec<(u64, usize)> = self

@@ -206,6 +206,10 @@ impl Scheduler for Timed {
         }
     }
 
+    fn measure(&self) {
+        self.state.borrow_mut().caches.measure();
+    }
+
     fn drain(&self) {
         let state = &mut *self.state.borrow_mut();
         let worker = &mut state.workers[state.running];

@@ -71,8 +71,8 @@ pub trait Scheduler {
     /// The running worker goes on only after its writes are visible to all.
     fn drain(&self) {}
 
-    /// Begins the measured part of a run.
-    fn measure(&self) {}
+    /// Begins or ends the measured part of a run.
+    fn measure(&self, _is_on: bool) {}
 }
 
 thread_local! {
@@ -180,9 +180,9 @@ pub(crate) fn drain() {
     scheduled(|scheduler| scheduler.drain());
 }
 
-/// Begins the measured part of a run.
-pub(crate) fn measure() {
-    scheduled(|scheduler| scheduler.measure());
+/// Begins or ends the measured part of a run.
+pub(crate) fn measure(is_on: bool) {
+    scheduled(|scheduler| scheduler.measure(is_on));
 }
 
 /// Tells the scheduler something about the running worker, if there is one.

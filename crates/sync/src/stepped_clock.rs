@@ -32,7 +32,7 @@ pub fn thread_cpu_ns() -> u64 {
     hook::now_ns()
 }
 
-/// Begins the measured part of a run: the scheduler counts where the time goes from here on.
-pub fn measure() {
-    hook::measure();
+/// Begins or ends the measured part of a run: the scheduler counts where the time goes in it.
+pub fn measure(is_on: bool) {
+    hook::measure(is_on);
 }

@@ -11,6 +11,8 @@ use super::{Control, Estimate, Stage, ThroughputSeries};
 
 /// The number of batches.
 const BATCHES: usize = 20;
+/// The intervals, of the time of all batches at first, for which the run goes on after what is measured.
+const COOLDOWN: u64 = 5;
 /// The quantile 0.975 of Student's distribution with 19 degrees of freedom.
 const STUDENT: f64 = 2.093;
 /// The first look at the progress of the warm-up, in nanoseconds; later ones are an eighth of the time so far apart.
@@ -57,6 +59,11 @@ pub(super) fn conduct(estimate: Estimate, workers: usize, control: &Control) -> 
         is_stalled || rates.len().is_multiple_of(BATCHES) && (is_late || is_enough() && is_good())
     };
     watch(control, interval_ns, longest_ns, &mut series.measured_txn_s, is_over);
+    // Workers that end give back what they have, all at the same time, and others wait for that in the midst of a
+    // transaction: no transaction that counts may be among these.
+    control.enter(Stage::CoolDown);
+    let cooldown_ns = interval_ns * COOLDOWN;
+    watch(control, cooldown_ns, cooldown_ns, &mut Vec::new(), |_| false);
     control.enter(Stage::Stopping);
     series
 }

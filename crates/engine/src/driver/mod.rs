@@ -261,9 +261,7 @@ impl Control {
 
     fn enter(&self, stage: Stage) {
         self.stage.store(stage as u32, Ordering::Relaxed); // Relaxed: as in `stage`.
-        if stage == Stage::Measured {
-            clock::measure();
-        }
+        clock::measure(stage == Stage::Measured);
     }
 
     /// Counts a worker's commits or aborts for display.

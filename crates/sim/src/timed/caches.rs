@@ -89,7 +89,9 @@ pub(super) struct Caches {
     link_ps: Vec<u64>,
     /// Picoseconds between two misses of a core that overlap as far as the core can.
     pub(super) next_miss_ps: u64,
-    pub(super) spent: Spent,
+    spent: Spent,
+    /// The time of all accesses up to the end of what counts, if that has ended.
+    measured: Option<Spent>,
 }
 
 impl Caches {
@@ -122,13 +124,22 @@ impl Caches {
             link_ps: machine.hops.iter().map(|hop| line_ps(hop.bytes_per_ns)).collect(),
             machine: machine.clone(),
             spent: Spent::default(),
+            measured: None,
         }
     }
 
-    /// Counts where the time goes from now on.
-    pub(super) fn measure(&mut self) {
-        self.spent = Spent::default();
-        self.lines.measure();
+    /// Counts where the time goes from now on, and nothing that was before; or until now.
+    pub(super) fn measure(&mut self, is_on: bool) {
+        if is_on {
+            self.spent = Spent::default();
+            self.lines.forget_waits();
+        }
+        self.measured = (!is_on).then_some(self.spent);
+    }
+
+    /// The time of all accesses that count.
+    pub(super) fn spent(&self) -> Spent {
+        self.measured.unwrap_or(self.spent)
     }
 
     /// The time at which an access that begins at `at` is complete.
@@ -168,7 +179,7 @@ impl Caches {
         if wish == Wish::Write && line.owner != seat.core {
             ready = ready.max(start + self.invalidate(seat, line.sockets));
         }
-        if is_shared {
+        if is_shared && self.measured.is_none() {
             self.lines.get(id).waited_ps += ready - at;
         }
         let own = 1 << (seat.socket % 64);

@@ -81,8 +81,8 @@ impl Lines {
         &mut self.all[line as usize]
     }
 
-    /// Counts from now on for how long threads wait.
-    pub(super) fn measure(&mut self) {
+    /// Forgets for how long threads have waited.
+    pub(super) fn forget_waits(&mut self) {
         self.all.iter_mut().for_each(|line| line.waited_ps = 0);
     }
 

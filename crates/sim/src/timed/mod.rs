@@ -166,7 +166,7 @@ impl Timed {
     /// The counts so far.
     pub fn counts(&self) -> (TimedCounts, Spent) {
         let state = self.state.borrow();
-        (state.counts, state.caches.spent)
+        (state.counts, state.caches.spent())
     }
 }
 
@@ -206,8 +206,8 @@ impl Scheduler for Timed {
         }
     }
 
-    fn measure(&self) {
-        self.state.borrow_mut().caches.measure();
+    fn measure(&self, is_on: bool) {
+        self.state.borrow_mut().caches.measure(is_on);
     }
 
     fn drain(&self) {

@@ -67,6 +67,19 @@ fn wrong_simulations_are_refused_with_the_way_out() {
 }
 
 #[test]
+fn transactions_that_wait_for_each_other_are_told_with_their_line() {
+    // The search for deadlocks begins after the longest time that a run is waited for.
+    let deadlocks = "simulate ycsb --machine epyc --cores 4 --scheme dl_detect --set ycsb.workload=custom \
+                     --set ycsb.records=100 --set ycsb.read_pct=0 --set ycsb.theta=0.9 --set ycsb.ops_per_txn=8 \
+                     --set dl_detect.delay_us=1000000";
+    let ended = output(deadlocks);
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("CHECK FAILED: dl_detect with 4 cores: livelock: "), "{said}");
+    assert!(said.contains("at a cache line of "), "{said}");
+}
+
+#[test]
 fn wrong_simulated_runs_are_refused_with_the_way_out() {
     assert_refused("run ycsb --machine epyc --workers 257", "from 1 to 256 on epyc");
     assert_refused("run ycsb --machine epyc --pin", "--placement");

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::driver::Estimate;
 use results::{CheckVerdict, HottestLine, Run, Simulation};
 use runs::Phase;
 
@@ -244,8 +245,8 @@ impl Scaling {
             let label =
                 format!("{} with {}", run.choices.scheme, plural(run.choices.workers as usize, "core"));
             run.check.details.iter().for_each(|found| lines.add(format!("CHECK FAILED: {label}: {found}")));
-            if run.throughput_txn_s.is_none() && run.check.verdict != CheckVerdict::Failed {
-                lines.add(format!("NO COMMITS: {label} counted none: ask for more with `--txns`."));
+            if let Some((head, says)) = idle(run) {
+                lines.add(format!("{head}: {label} {says}"));
             }
             if run.is_warmup_steady == Some(false) {
                 lines.add(format!("NOT WARM: {label} had fewer commits than the warm-up asks for."));
@@ -307,6 +308,28 @@ fn judge(cores: &[u64], simulation: &SimulationPlan) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Says of a point that made no commits, or at its end none any more, whether it had too little time or was in a
+/// livelock.
+fn idle(run: &Run) -> Option<(&'static str, String)> {
+    let has_none = run.throughput_txn_s.is_none();
+    let at_the_end_s = run.series.as_ref().map_or(0.0, |series| {
+        let idle = series.measured_txn_s.iter().rev().take_while(|rate| **rate <= 0.0);
+        idle.count() as f64 * series.interval_s
+    });
+    let idle_s = if has_none { run.warmed_up_s + run.measured_s } else { at_the_end_s };
+    if run.check.verdict == CheckVerdict::Failed {
+        return None;
+    }
+    if idle_s < Estimate::STALLED_NS as f64 / 1e9 {
+        return has_none.then(|| ("NO COMMITS", "counted none: ask for more with `--txns`.".to_owned()));
+    }
+    let hottest = run.simulation.as_ref().and_then(|simulation| simulation.hot_lines.first());
+    let line = hottest
+        .map_or_else(String::new, |line| format!("; they waited longest for a cache line, {}", line.name));
+    let says = format!("committed nothing in its last {} of simulated time{line}.", duration_s(idle_s));
+    Some(("LIVELOCK", says))
+}
+
 /// Whether a run was not checked because most of its rows were never made.
 fn is_unseen(run: &Run) -> bool {
     let is_implicit = run.simulation.as_ref().is_some_and(|simulation| simulation.implicit_rows > 0);
@@ -345,6 +368,8 @@ fn rate(run: &Run) -> String {
 
 #[cfg(test)]
 mod tests {
+    use results::Series;
+
     use super::*;
 
     #[test]
@@ -353,5 +378,22 @@ mod tests {
         assert_eq!(rate(&run), "no commits");
         run.check.verdict = CheckVerdict::Failed;
         assert_eq!(rate(&run), "CHECK FAILED");
+    }
+
+    #[test]
+    fn a_point_that_commits_nothing_for_long_is_a_livelock_with_its_line() {
+        let line = HottestLine { name: "usertable row 3".to_owned(), share: 0.9 };
+        let simulation = Simulation { hot_lines: vec![line], ..Simulation::default() };
+        let mut run = Run { simulation: Some(simulation), measured_s: 0.019, ..Run::default() };
+        assert_eq!(idle(&run).map(|(head, _)| head), Some("NO COMMITS"));
+        run.warmed_up_s = 0.001;
+        let (head, says) = idle(&run).expect("it made no commits");
+        assert!(head == "LIVELOCK" && says.contains("usertable row 3"), "{head}: {says}");
+        let measured_txn_s = vec![0.0, 5.0, 0.0, 0.0];
+        run.throughput_txn_s = Some(1.0);
+        run.series = Some(Series { interval_s: 0.009, measured_txn_s, ..Series::default() });
+        assert_eq!(idle(&run), None);
+        run.series.as_mut().expect("just set").interval_s = 0.011;
+        assert_eq!(idle(&run).map(|(head, _)| head), Some("LIVELOCK"));
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod bounded;
 pub(crate) mod chooser;
+pub(crate) mod clocks;
 pub(crate) mod pct;
 pub(crate) mod random;
 pub(crate) mod replay;
@@ -53,8 +54,8 @@ pub(crate) struct Turns {
     streak: u32,
     /// Whether all workers have looked since the last change, and none waits for a moment: another look sees the same.
     is_quiet: bool,
-    /// The reason for which the exploration was given up, if it was.
-    given_up: Option<Cause>,
+    /// Why the exploration was given up, if it was, with the state of the workers.
+    given_up: Option<(Cause, String)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -123,6 +124,12 @@ impl Turns {
     /// The worker that made the last step.
     pub(crate) fn running(&self) -> usize {
         self.running
+    }
+
+    /// The kind of the step that the running worker has made; `None` before the first step and when it has ended.
+    pub(crate) fn last(&self) -> Option<Access> {
+        let running = self.workers.get(self.running)?;
+        (running.state != State::Ended).then_some(running.last)
     }
 
     /// Whether the running worker could make another step now: the choice of another worker preempts it.
@@ -226,8 +233,19 @@ impl Turns {
     }
 
     /// The reason for which the exploration was given up, if it was.
-    pub(crate) fn given_up(&self) -> Option<Cause> {
-        self.given_up
+    pub(crate) fn given_up(&self) -> Option<&(Cause, String)> {
+        self.given_up.as_ref()
+    }
+
+    /// Gives the exploration up: no worker may be chosen any more.
+    #[cold]
+    fn give_up(&mut self, cause: Cause) {
+        let says = match cause {
+            Cause::Panic => unreachable!("workers panic, and turns do not"),
+            Cause::Deadlock => "a deadlock, all workers wait and nothing changes",
+            Cause::Endless => "no end in sight, a livelock or a bound that is too low",
+        };
+        self.given_up = Some((cause, format!("{says}: {}", self.describe())));
     }
 
     fn count_step(&mut self, access: Access) {
@@ -245,10 +263,7 @@ impl Turns {
         }
         self.steps += 1;
         if self.steps >= self.steps_max {
-            // The destructors that the panic runs may take as many steps again.
-            self.steps_max = self.steps_max.saturating_mul(2);
-            self.given_up.get_or_insert(Cause::Endless);
-            panic!("no end in sight, a livelock or a bound that is too low: {}", self.describe());
+            self.give_up(Cause::Endless);
         }
     }
 
@@ -288,9 +303,7 @@ impl Turns {
             if self.earliest_ns == u64::MAX {
                 self.vain_rounds += 1;
                 if self.vain_rounds > VAIN_ROUNDS_MAX {
-                    self.vain_rounds = 0;
-                    self.given_up.get_or_insert(Cause::Deadlock);
-                    panic!("a deadlock, all workers wait and nothing changes: {}", self.describe());
+                    self.give_up(Cause::Deadlock);
                 }
                 self.now_ns += IDLE_NS;
             } else {

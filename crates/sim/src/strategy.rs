@@ -22,6 +22,12 @@ pub enum Strategy {
         /// The approximate number of choices of the exploration: see [`crate::Trace::choices`].
         choices: u64,
     },
+    /// Every worker has a clock, and the one whose clock is the least makes the next step, which takes about the time of
+    /// its kind: as if each worker had a core of its own.
+    Clocks {
+        /// By how many percent of its time a step takes longer at most: each step by an amount of its own.
+        jitter_pct: u32,
+    },
 }
 
 impl Strategy {
@@ -34,7 +40,8 @@ impl Strategy {
         match stream.below(8) {
             0..=1 => Self::Random,
             2..=4 => Self::Sparse { mean_steps: 4 << stream.below(5) },
-            _ => Self::Pct { depth: 2 + stream.below(3) as u32, choices },
+            5..=6 => Self::Pct { depth: 2 + stream.below(3) as u32, choices },
+            _ => Self::Clocks { jitter_pct: [5, 40, 400][stream.below(3) as usize] },
         }
     }
 }

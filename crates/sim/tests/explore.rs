@@ -303,3 +303,27 @@ fn addresses_ascend_in_the_order_of_allocation() {
     assert!(starts.is_sorted());
     assert!(starts.iter().all(|start| start.addr().get() % 4096 == 0));
 }
+
+#[test]
+fn a_deadlock_is_reported_though_destructors_wait_for_the_others() {
+    let latches = [Latched::new(()), Latched::new(())];
+    let holds_one = Barrier::new(2);
+    let message = panic_of(|| {
+        explore(3, 2, |worker| {
+            let _first = latches[worker].lock();
+            holds_one.wait().expect("nobody leaves");
+            let _waits = Waits(&latches[1 - worker]);
+            let _second = latches[1 - worker].lock();
+        })
+    });
+    assert!(message.contains("a deadlock"), "{message}");
+}
+
+/// Waits for a latch when it is dropped.
+struct Waits<'l>(&'l Latched<()>);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        drop(self.0.lock());
+    }
+}

@@ -8,12 +8,13 @@ use sync_sim::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync_sim::{Latched, VersionLatch, hint, words, workers};
 
 /// The strategies that take a seed, for programs of about a hundred choices.
-const STRATEGIES: [Strategy; 5] = [
+const STRATEGIES: [Strategy; 6] = [
     Strategy::Random,
     Strategy::Sparse { mean_steps: 4 },
     Strategy::Sparse { mean_steps: 16 },
     Strategy::Pct { depth: 2, choices: 100 },
     Strategy::Pct { depth: 3, choices: 100 },
+    Strategy::Clocks { jitter_pct: 400 },
 ];
 
 /// Enough seeds for the rarest planted bug under the strategy that suits it least.
@@ -262,6 +263,24 @@ fn priorities_find_a_defect_of_depth_two_as_often_as_promised() {
     // A bug that needs a change of priorities is not found without such a change.
     let plain = Strategy::Pct { depth: 1, choices };
     assert!(!(0..SEEDS).any(|seed| Explorer::new(seed).strategy(plain).run(is_overtaken).0));
+}
+
+/// Goes wrong only if four workers are at the same place at the same time, each after a way of 400 steps.
+fn meets() -> bool {
+    let [way, sum] = [const { AtomicU64::new(0) }; 2];
+    workers::run(4, false, |_| {
+        (0..400).for_each(|_| _ = way.load(Ordering::Relaxed));
+        sum.store(sum.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    });
+    sum.into_inner() == 1
+}
+
+#[test]
+fn clocks_find_a_defect_of_workers_that_meet_which_chance_misses() {
+    let found = |strategy| (0..100).filter(|&seed| found(meets, strategy, seed..seed + 1).is_some()).count();
+    let clocks = found(Strategy::Clocks { jitter_pct: 5 });
+    let chance = found(Strategy::Random);
+    assert!(clocks > 5 && chance == 0, "{clocks} by clocks, {chance} by chance");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use sim::machine::{Machine, MemoryPolicy, Placement};
-use sim::{Spent, Timed, TimedCounts};
+use sim::{Spent, Stuck, Timed, TimedCounts};
 use sync_sim::atomic::{AtomicU64, Ordering};
 use sync_sim::{Padded, VersionLatch, clock, hint, waiter, words, workers};
 
@@ -334,6 +334,44 @@ fn the_hottest_line_is_the_one_that_all_write() {
     let hottest = timed.hottest(4);
     assert_eq!(hottest[0].0, std::ptr::from_ref(&shared[0]).addr());
     assert!(hottest.len() < 4 || hottest[0].1 > 10 * hottest[3].1, "{hottest:?}");
+}
+
+/// Waits for a flag when it is dropped.
+struct Waits<'f>(&'f AtomicU64);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        while self.0.load(Ordering::Relaxed) == 0 {
+            hint::spin_loop();
+        }
+    }
+}
+
+#[test]
+fn workers_that_wait_for_each_other_for_ever_are_given_up_with_their_line() {
+    let flags = lines(3);
+    // Worker 3 ends; the others wait, two of them for the same flag, and 0 for another one, which nobody sets either.
+    let timed = Rc::new(Timed::new(&hpe(), Placement::CoresFirst, 3, 0));
+    timed.start();
+    let run = |sets: usize| {
+        let body = |worker: usize| {
+            let flag = &flags[worker.div_ceil(2)];
+            if worker == 3 {
+                clock::end_within(5_000_000);
+                (0..sets).for_each(|flag| flags[flag].store(1, Ordering::Relaxed));
+                return;
+            }
+            let _waits = Waits(flag);
+            waiter::wait_until(None, || flag.load(Ordering::Relaxed) == 1);
+        };
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| timed.run(|| workers::run(4, false, body))))
+            .is_ok()
+    };
+    assert!(!run(0));
+    let address = |flag: usize| std::ptr::from_ref(&flags[flag]).addr();
+    assert_eq!(timed.stuck(), Some(Stuck { workers: 3, line: Some((address(1), 2)) }));
+    assert!(run(3), "nobody waits for ever");
+    assert_eq!(timed.stuck(), None);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use engine::Violation;
 use engine_sim::{Database, Scheme};
-use sim::Spent;
+use sim::{Spent, Stuck};
 use storage_sim::TableStore;
 
 use crate::HotLine;
@@ -13,6 +14,22 @@ use crate::HotLine;
 const COUNT: usize = 8;
 /// The number of lines that are counted for the part that they are of.
 pub(crate) const COUNTED: usize = 4_096;
+
+/// Tells that workers wait for each other for ever, and at which line.
+pub(crate) fn livelock<S: Scheme>(
+    db: &Database<S>,
+    stuck: Stuck,
+    workers: usize,
+    line_bytes: usize,
+) -> Violation {
+    let line = stuck.line.map_or_else(String::new, |(line, lookers)| {
+        format!(", {lookers} of them at a cache line of {}", part(db, line, line_bytes))
+    });
+    let left = stuck.workers;
+    let found =
+        format!("a second after the end of the run {left} of {workers} workers wait for each other{line}");
+    Violation { condition: "livelock", found }
+}
 
 /// Names the lines at these addresses, for which threads have waited so many picoseconds, the longest first. Returns
 /// the lines that were waited for longest, and the parts of the database that were waited for longest by all these
@@ -23,13 +40,7 @@ pub(crate) fn name<S: Scheme>(
     line_bytes: usize,
     spent: &Spent,
 ) -> (Vec<HotLine>, Vec<HotLine>) {
-    let scheme = core::ptr::from_ref(db.scheme()).addr();
-    let part = |line: usize| {
-        let has_scheme = scheme < line + line_bytes && scheme + size_of::<S>() > line;
-        let of_scheme = has_scheme.then(|| "words of the scheme itself".to_owned());
-        let part = of_scheme.or_else(|| db.tables().part_at(line));
-        part.unwrap_or_else(|| "memory of the scheme or of its driver".to_owned())
-    };
+    let part = |line: usize| part(db, line, line_bytes);
     let all = spent.sum().max(1) as f64;
     let hot = |name: String, ps: u64| HotLine { name, share: ps as f64 / all };
     let lines: Vec<usize> = hottest.iter().take(COUNT).map(|(line, _)| *line).collect();
@@ -45,6 +56,15 @@ pub(crate) fn name<S: Scheme>(
     parts.sort_by(|one, other| other.share.total_cmp(&one.share));
     parts.truncate(COUNT);
     (lines, parts)
+}
+
+/// Returns the name of the part of the database or of the scheme whose words are in the line at an address.
+fn part<S: Scheme>(db: &Database<S>, line: usize, line_bytes: usize) -> String {
+    let scheme = core::ptr::from_ref(db.scheme()).addr();
+    let has_scheme = scheme < line + line_bytes && scheme + size_of::<S>() > line;
+    let of_scheme = has_scheme.then(|| "words of the scheme itself".to_owned());
+    let part = of_scheme.or_else(|| db.tables().part_at(line));
+    part.unwrap_or_else(|| "memory of the scheme or of its driver".to_owned())
 }
 
 /// Returns the name of a kind of part: the name of one without its number.

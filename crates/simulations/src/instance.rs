@@ -2,6 +2,7 @@
 
 use core::any::Any;
 use core::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 use engine_sim::driver::{self, Control, Driver};
@@ -78,7 +79,7 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
         &catalogue::with(spec.workload, values, Declare { spec, values, job })?;
     let env = Env { slots: S::Driver::sessions(&job) + 1, workers: job.workers };
     let rows = first_rows(spec, schema, &**workload)?;
-    let db: &Database<S> = &*match &rows {
+    let db = match &rows {
         Some(rows) => Database::with_implicit_rows(schema, values, env, rows).map_err(refused)?,
         None => Arc::new(Database::new(schema, values, env)?),
     };
@@ -96,10 +97,24 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
         timed.start();
         let compile = Compile { workload: workload.as_any(), scheme: PhantomData::<S> };
         let program = catalogue::with(spec.workload, values, compile);
-        let mut outcome = driver::drive(db, &*program, &job, &Control::new(job.workers), &());
+        let drive = || driver::drive(&db, &*program, &job, &Control::new(job.workers), &());
+        let driven = catch_unwind(AssertUnwindSafe(drive));
         let run_ns = clock::now_ns();
+        let line_bytes = spec.machine.line_bytes as usize;
+        let (mut outcome, livelock) = match (driven, timed.stuck()) {
+            (Ok(outcome), _) => (outcome, None),
+            (Err(_), Some(stuck)) => {
+                // The workers that wait may have latches of the database, which its end would wait for.
+                core::mem::forget(Arc::clone(&db));
+                let violation = hot_lines::livelock(&db, stuck, job.workers, line_bytes);
+                (driver::RunOutcome::empty(program.types().len()), Some(violation))
+            }
+            (Err(panic), None) => resume_unwind(panic),
+        };
         let ledgers = core::mem::take(&mut outcome.ledgers);
-        let verdict = if spec.check && implicit_rows <= FirstRows::CHECKED_MAX {
+        let verdict = if let Some(livelock) = livelock {
+            CheckVerdict::Failed(vec![livelock])
+        } else if spec.check && implicit_rows <= FirstRows::CHECKED_MAX {
             if let Some(rows) = &rows {
                 db.make_all_rows(&|share, loader| workload.load(share, loader), &**rows);
             }
@@ -109,9 +124,8 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
         };
         let times = Times { load_ns: loaded_ns - start_ns, check_ns: clock::now_ns() - run_ns };
         let (counts, spent) = timed.counts();
-        let line_bytes = spec.machine.line_bytes as usize;
         let hottest = timed.hottest(hot_lines::COUNTED);
-        let (hottest, hot_parts) = hot_lines::name(db, &hottest, line_bytes, &spent);
+        let (hottest, hot_parts) = hot_lines::name(&db, &hottest, line_bytes, &spent);
         let measured = measured(outcome, verdict, &times);
         let host_ns = run_ns - loaded_ns;
         Ok(Simulated { measured, counts, spent, hottest, hot_parts, host_ns, implicit_rows })

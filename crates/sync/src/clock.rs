@@ -116,6 +116,11 @@ pub fn now_ns() -> u64 {
 #[inline]
 pub fn measure(_is_on: bool) {}
 
+/// Says that all workers are to end within so many nanoseconds: does nothing but in simulations, which give up if
+/// workers wait for each other for ever.
+#[inline]
+pub fn end_within(_ns: u64) {}
+
 /// Nanoseconds of processor time that the calling thread has used.
 pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)

@@ -45,18 +45,21 @@ impl Access {
     }
 }
 
+/// In place of a worker that runs next: no worker runs any more, and [`workers::run`] panics with the reason.
+pub const NOBODY: usize = usize::MAX;
+
 /// Decides which worker runs between any two accesses, and what time it is.
-///
-/// A scheduler that panics in [`step`](Self::step) ends the run with that message.
 pub trait Scheduler {
     /// Workers `0 .. count` are about to run. Returns the first to run. `count` is not zero.
     fn begin(&self, count: usize) -> usize;
     /// The running worker is about to make `access` to the `bytes` bytes at `address`; both are 0 if the access is
     /// none to memory. Returns the worker that runs next, which may be the same; any other runs from where it made its
-    /// own last step.
+    /// own last step. [`NOBODY`] gives the run up.
     fn step(&self, access: Access, address: usize, bytes: usize) -> usize;
-    /// The running worker has ended. Returns the next, or none when all have ended.
+    /// The running worker has ended. Returns the next or [`NOBODY`], or none when all have ended.
     fn end(&self) -> Option<usize>;
+    /// Why nobody runs any more.
+    fn reason(&self) -> String;
     /// Virtual time in nanoseconds. It must grow with the calls: a worker may wait for it in a loop.
     fn now_ns(&self) -> u64;
 
@@ -73,6 +76,9 @@ pub trait Scheduler {
 
     /// Begins or ends the measured part of a run.
     fn measure(&self, _is_on: bool) {}
+
+    /// All workers are to end within so many nanoseconds from now on.
+    fn end_within(&self, _ns: u64) {}
 }
 
 thread_local! {
@@ -155,6 +161,8 @@ fn step_over(access: Access, address: usize, bytes: usize) {
     let next = SCHEDULER.with_borrow(|scheduler| {
         scheduler.as_ref().map_or(running, |scheduler| scheduler.step(access, address, bytes))
     });
+    // A worker that panics already must not be left where it is: the thread would count as panicking for ever.
+    assert!(next != NOBODY || !std::thread::panicking(), "a destructor waits for ever after a panic");
     if next != running {
         workers::switch_to(next);
     }
@@ -183,6 +191,11 @@ pub(crate) fn drain() {
 /// Begins or ends the measured part of a run.
 pub(crate) fn measure(is_on: bool) {
     scheduled(|scheduler| scheduler.measure(is_on));
+}
+
+/// See [`Scheduler::end_within`].
+pub(crate) fn end_within(ns: u64) {
+    scheduled(|scheduler| scheduler.end_within(ns));
 }
 
 /// Tells the scheduler something about the running worker, if there is one.

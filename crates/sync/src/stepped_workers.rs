@@ -4,11 +4,12 @@
 //!
 //! 1. `RUNNING` holds the yielder of the worker that runs on this thread, while one runs.
 //! 2. The code of a worker runs only inside `run`. Normally `run` is left after all workers have
-//!    ended. After a panic the suspended ones are forgotten, never to run again, with their stacks
+//!    ended. After a panic, or when the scheduler gives up, the suspended ones are forgotten, never to run again, with their stacks
 //!    left mapped: nothing reads what they borrowed, and what they own is leaked.
 
 use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
+use std::panic::resume_unwind;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
@@ -55,7 +56,8 @@ impl Drop for Leave {
 ///
 /// # Panics
 /// When a worker panics, with its message, at once: the other workers are forgotten where they are,
-/// with what they own. When the thread has no scheduler, or a worker calls this.
+/// with what they own. When the scheduler gives up, with its reason: all workers are forgotten. When the thread has no
+/// scheduler, or a worker calls this.
 pub fn run<T: Send>(count: usize, _pin: bool, f: impl Fn(usize) -> T + Sync) -> Vec<T> {
     assert!(running().is_none(), "a worker starts no workers");
     let scheduler = hook::installed().expect("the stepped build runs workers under a scheduler of `sim`");
@@ -78,6 +80,10 @@ pub fn run<T: Send>(count: usize, _pin: bool, f: impl Fn(usize) -> T + Sync) -> 
     let leave = Leave;
     let mut next = scheduler.begin(count);
     loop {
+        // No worker unwinds here: its destructors could wait for workers that never run again.
+        if next == hook::NOBODY {
+            resume_unwind(Box::new(scheduler.reason()));
+        }
         match fibers[next].resume(()) {
             CoroutineResult::Yield(chosen) => next = chosen,
             CoroutineResult::Return(()) => match scheduler.end() {

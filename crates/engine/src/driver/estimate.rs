@@ -18,8 +18,8 @@ const STUDENT: f64 = 2.093;
 /// The first look at the progress of the warm-up, in nanoseconds; later ones are an eighth of the time so far apart.
 const FIRST_LOOK_NS: u64 = 5_000;
 
-/// A run that commits nothing for so many nanoseconds is given up: it would commit nothing for ever.
-const STALLED_NS: u64 = 20_000_000;
+/// A transaction that lasts for so many nanoseconds longer than the run will never end.
+const ENDING_NS: u64 = 1_000_000_000;
 
 /// Moves the run from stage to stage.
 pub(super) fn conduct(estimate: Estimate, workers: usize, control: &Control) -> ThroughputSeries {
@@ -30,14 +30,14 @@ pub(super) fn conduct(estimate: Estimate, workers: usize, control: &Control) -> 
     let all = |of_worker: u64| of_worker.saturating_mul(workers as u64);
     let mut last = (0, begun_ns);
     while control.progress().0 < all(warmup_commits) && passed_ns() < longest_ns {
-        let nap_ns = (passed_ns() / 8).clamp(FIRST_LOOK_NS, STALLED_NS / 8);
+        let nap_ns = (passed_ns() / 8).clamp(FIRST_LOOK_NS, Estimate::STALLED_NS / 8);
         if sleep(control, clock::now_ns() + nap_ns).is_none() {
             break;
         }
         let (commits, now_ns) = (control.progress().0, clock::now_ns());
         if commits > last.0 {
             last = (commits, now_ns);
-        } else if now_ns - last.1 >= STALLED_NS {
+        } else if now_ns - last.1 >= Estimate::STALLED_NS {
             control.interrupt();
         }
     }
@@ -53,7 +53,7 @@ pub(super) fn conduct(estimate: Estimate, workers: usize, control: &Control) -> 
         let is_good = || half_width(rates).is_some_and(|found| found <= error);
         let is_late = rates.len() as u64 >= patience * BATCHES as u64 || passed_ns() >= longest_ns;
         // The rates of intervals that are longer than this and empty.
-        let stalled = (STALLED_NS / interval_ns).max(1) as usize;
+        let stalled = (Estimate::STALLED_NS / interval_ns).max(1) as usize;
         let is_stalled =
             rates.len() >= stalled && rates[rates.len() - stalled..].iter().all(|rate| *rate <= 0.0);
         is_stalled || rates.len().is_multiple_of(BATCHES) && (is_late || is_enough() && is_good())
@@ -65,6 +65,7 @@ pub(super) fn conduct(estimate: Estimate, workers: usize, control: &Control) -> 
     let cooldown_ns = interval_ns * COOLDOWN;
     watch(control, cooldown_ns, cooldown_ns, &mut Vec::new(), |_| false);
     control.enter(Stage::Stopping);
+    clock::end_within(ENDING_NS);
     series
 }
 

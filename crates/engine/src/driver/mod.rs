@@ -108,6 +108,11 @@ pub struct Estimate {
     pub longest_ns: u64,
 }
 
+impl Estimate {
+    /// A run that commits nothing for so many nanoseconds is given up: it would commit nothing for ever.
+    pub const STALLED_NS: u64 = 20_000_000;
+}
+
 /// A run of a workload on a loaded database.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
@@ -354,6 +359,21 @@ pub struct RunOutcome<L> {
 }
 
 impl RunOutcome<Ledger> {
+    /// The outcome of a run in which nothing has happened, of a workload with so many types of transaction.
+    pub fn empty(types: usize) -> Self {
+        Self {
+            types: vec![TypeTally::default(); types],
+            arrived: Arrived::default(),
+            turns: [0; 2],
+            series: ThroughputSeries::default(),
+            phase_ticks: [0; Phase::COUNT],
+            measured_ns: 0,
+            cpu_share: 1.0,
+            ledgers: Vec::new(),
+            insight: Insight::default(),
+        }
+    }
+
     /// The same with the ledgers of a workload.
     fn typed<W: Workload>(self) -> RunOutcome<W::Ledger> {
         let ledgers = self.ledgers.into_iter().map(Ledger::into_inner::<W>).collect();
@@ -550,17 +570,7 @@ enum Ended {
 }
 
 fn summarize(ended: Vec<Ended>, types: usize) -> RunOutcome<Ledger> {
-    let mut outcome = RunOutcome {
-        types: vec![TypeTally::default(); types],
-        arrived: Arrived::default(),
-        turns: [0; 2],
-        series: ThroughputSeries::default(),
-        phase_ticks: [0; Phase::COUNT],
-        measured_ns: 0,
-        cpu_share: 1.0,
-        ledgers: Vec::new(),
-        insight: Insight::default(),
-    };
+    let mut outcome = RunOutcome::empty(types);
     let (mut wall_ns, mut cpu_ns, mut idle_ns) = (0, 0, 0);
     for ended in ended {
         let (tally, ledger) = match ended {

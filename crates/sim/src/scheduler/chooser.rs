@@ -2,6 +2,7 @@
 
 use super::Turns;
 use super::bounded::Bounded;
+use super::clocks::Clocks;
 use super::pct::Pct;
 use super::random::Stream;
 use super::replay::Replay;
@@ -13,6 +14,7 @@ pub(crate) enum Chooser {
     Random(Stream),
     Sparse(Stream, u32),
     Pct(Pct),
+    Clocks(Clocks),
     Replay(Replay),
     Bounded(Bounded),
 }
@@ -23,6 +25,7 @@ impl Chooser {
             Strategy::Random => Self::Random(Stream::new(seed)),
             Strategy::Sparse { mean_steps } => Self::Sparse(Stream::new(seed), mean_steps),
             Strategy::Pct { depth, choices } => Self::Pct(Pct::new(seed, depth, choices)),
+            Strategy::Clocks { jitter_pct } => Self::Clocks(Clocks::new(seed, jitter_pct)),
         }
     }
 
@@ -31,6 +34,7 @@ impl Chooser {
         match self {
             Self::Random(_) | Self::Sparse(..) | Self::Bounded(_) => {}
             Self::Pct(pct) => pct.begin(turns.count()),
+            Self::Clocks(clocks) => clocks.begin(turns.count()),
             Self::Replay(replay) => {
                 if turns.count() > 1 {
                     replay.begin();
@@ -47,6 +51,7 @@ impl Chooser {
             _ if turns.count() == 1 => 0,
             Self::Sparse(stream, mean_steps) => stream.sparse(turns, *mean_steps),
             Self::Pct(pct) => pct.choose(turns),
+            Self::Clocks(clocks) => clocks.choose(turns),
             Self::Replay(replay) => replay.choose(turns),
             Self::Bounded(bounded) => bounded.choose(turns),
         }

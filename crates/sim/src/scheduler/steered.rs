@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use sync_sim::hook::{Access, Scheduler};
+use sync_sim::hook::{Access, NOBODY, Scheduler};
 
 use super::Turns;
 use super::chooser::Chooser;
@@ -28,13 +28,16 @@ impl Steered {
     /// The trace, the cause if it was given up, the schedule and the chooser of an exploration, after its end.
     pub(crate) fn into_parts(self) -> (Trace, Option<Cause>, Schedule, Chooser) {
         let State { turns, chooser, mut recorder } = self.0.into_inner();
-        (turns.trace(), turns.given_up(), recorder.take(), chooser)
+        (turns.trace(), turns.given_up().map(|(cause, _)| *cause), recorder.take(), chooser)
     }
 }
 
 impl State {
     #[inline]
     fn choose(&mut self) -> usize {
+        if self.turns.given_up().is_some() {
+            return NOBODY;
+        }
         let next = self.chooser.choose(&self.turns);
         if self.turns.count() > 1 {
             self.recorder.note(&self.turns, next);
@@ -64,6 +67,10 @@ impl Scheduler for Steered {
         let state = &mut *self.0.borrow_mut();
         state.turns.end();
         (!state.turns.ready().is_empty()).then(|| state.choose())
+    }
+
+    fn reason(&self) -> String {
+        self.0.borrow().turns.given_up().map_or_else(String::new, |(_, says)| says.clone())
     }
 
     fn now_ns(&self) -> u64 {

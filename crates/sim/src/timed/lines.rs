@@ -86,6 +86,13 @@ impl Lines {
         self.all.iter_mut().for_each(|line| line.waited_ps = 0);
     }
 
+    /// The address of a line: a search.
+    pub(super) fn address(&self, line: LineId) -> usize {
+        let used = self.pages.iter().filter(|(page, first)| *page != usize::MAX && *first <= line);
+        let (page, first) = used.max_by_key(|(_, first)| *first).expect("a line is in a page");
+        page * PAGE_BYTES + (((line - first) as usize) << self.line_shift)
+    }
+
     /// The addresses of the lines for which threads have waited longest, with the picoseconds that they have waited.
     pub(super) fn hottest(&self, count: usize) -> Vec<(usize, u64)> {
         let mut waited: Vec<(u64, usize)> = self

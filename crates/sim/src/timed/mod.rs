@@ -14,10 +14,11 @@ mod tags;
 mod turns;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use sync_sim::hook::{self, Access, Scheduler};
+use sync_sim::hook::{self, Access, NOBODY, Scheduler};
 
 pub use caches::Spent;
 use caches::{Caches, Seat, Wish};
@@ -70,6 +71,18 @@ struct State {
     parked: Parked,
     lookahead_ps: u64,
     counts: TimedCounts,
+    /// The workers that have not ended.
+    left: usize,
+    stuck: Option<Stuck>,
+}
+
+/// Workers that wait for each other for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// The number of workers that have not ended.
+    pub workers: usize,
+    /// The address of the cache line at which most of them look, and their number.
+    pub line: Option<(usize, usize)>,
 }
 
 /// Counts of a simulation.
@@ -104,6 +117,9 @@ struct Worker {
     watched: [(LineId, u32); WATCHED_MAX],
     /// Their number; more than there is room for if there were too many.
     watched_len: usize,
+    /// Their number when it last waited.
+    waited_len: usize,
+    has_ended: bool,
     has_read_clock: bool,
     /// Picoseconds between two of its looks at what it waits for; and the time of a look.
     look_every: u64,
@@ -130,6 +146,8 @@ impl Timed {
             parked: Parked::default(),
             lookahead_ps,
             counts: TimedCounts::default(),
+            left: 0,
+            stuck: None,
         };
         Self { state: RefCell::new(state), is_on: Cell::new(false) }
     }
@@ -163,6 +181,12 @@ impl Timed {
         self.state.borrow().caches.lines.hottest(count)
     }
 
+    /// The workers that waited for each other for ever, if the last call of [`sync_sim::workers::run`] was given up for
+    /// that.
+    pub fn stuck(&self) -> Option<Stuck> {
+        self.state.borrow().stuck
+    }
+
     /// The counts so far.
     pub fn counts(&self) -> (TimedCounts, Spent) {
         let state = self.state.borrow();
@@ -184,7 +208,15 @@ impl Scheduler for Timed {
     }
 
     fn end(&self) -> Option<usize> {
-        self.state.borrow_mut().next()
+        let state = &mut *self.state.borrow_mut();
+        state.left -= 1;
+        state.workers[state.running].has_ended = true;
+        state.next()
+    }
+
+    fn reason(&self) -> String {
+        let left = self.state.borrow().stuck.map_or(0, |stuck| stuck.workers);
+        format!("a livelock: {left} workers have not ended in time")
     }
 
     fn now_ns(&self) -> u64 {
@@ -208,6 +240,12 @@ impl Scheduler for Timed {
 
     fn measure(&self, is_on: bool) {
         self.state.borrow_mut().caches.measure(is_on);
+    }
+
+    fn end_within(&self, ns: u64) {
+        let state = &mut *self.state.borrow_mut();
+        let at = state.workers[state.running].clock.saturating_add(ns.saturating_mul(1_000));
+        state.turns.set(state.workers.len(), at);
     }
 
     fn drain(&self) {
@@ -234,6 +272,8 @@ impl State {
                 drained_at: 0,
                 watched: [(0, 0); WATCHED_MAX],
                 watched_len: 0,
+                waited_len: 0,
+                has_ended: false,
                 has_read_clock: false,
                 look_every: 1,
                 looked_at: 0,
@@ -244,7 +284,9 @@ impl State {
             }
         };
         self.workers = (0..count).map(worker).collect();
-        self.turns = Turns::new(count);
+        // One turn more, of nobody, for the moment at which all are to have ended.
+        self.turns = Turns::new(count + 1);
+        (self.left, self.stuck) = (count, None);
         self.parked = Parked::new(count);
         for worker in 0..count {
             self.turns.set(worker, 0);
@@ -289,7 +331,14 @@ impl State {
 
     /// Lets the worker run whose turn is next.
     fn next(&mut self) -> Option<usize> {
+        if self.left == 0 {
+            return None;
+        }
         let (number, at) = self.turns.take()?;
+        if number == self.workers.len() {
+            self.stuck = Some(self.give_up());
+            return Some(NOBODY);
+        }
         let worker = &mut self.workers[number];
         worker.clock = worker.clock.max(at);
         self.counts.timeouts += u64::from(self.parked.leave(number, &mut self.caches.lines));
@@ -361,6 +410,23 @@ impl State {
         }
     }
 
+    /// Gives the workers up that have not ended, and says where they look.
+    #[cold]
+    fn give_up(&mut self) -> Stuck {
+        for worker in 0..self.workers.len() {
+            self.parked.leave(worker, &mut self.caches.lines);
+        }
+        let mut lookers: BTreeMap<LineId, usize> = BTreeMap::new();
+        for worker in self.workers.iter().filter(|worker| !worker.has_ended) {
+            // Who does not wait right now looks at the same lines again.
+            let len = worker.watched_len.max(worker.waited_len).min(WATCHED_MAX);
+            worker.watched[..len].iter().for_each(|(line, _)| *lookers.entry(*line).or_default() += 1);
+        }
+        let most = lookers.into_iter().max_by_key(|&(line, lookers)| (lookers, Reverse(line)));
+        let line = most.map(|(line, lookers)| (self.caches.lines.address(line), lookers));
+        Stuck { workers: self.left, line }
+    }
+
     fn prefetch(&mut self, address: usize, for_write: bool) {
         let worker = &mut self.workers[self.running];
         let Some(seat) = worker.seat else { return };
@@ -397,7 +463,7 @@ impl State {
         let pause_ps = self.machine.core.pause_ps * pauses;
         let worker = &mut self.workers[number];
         let (len, has_read_clock) = (worker.watched_len, worker.has_read_clock);
-        worker.watched_len = 0;
+        (worker.watched_len, worker.waited_len) = (0, len);
         worker.has_read_clock = false;
         let next = worker.clock + pause_ps;
         if len == 0 {

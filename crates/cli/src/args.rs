@@ -211,6 +211,9 @@ pub(crate) struct Simulate {
     /// Do not check the database after a run
     #[arg(long)]
     no_check: bool,
+    /// Test the conclusions again on machines on which one constant is multiplied by one of these factors
+    #[arg(long, value_name = "FACTOR,..", value_delimiter = ',', allow_negative_numbers = true)]
+    constants: Vec<f64>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
     /// A directory to write a JSON file for each point to
@@ -232,7 +235,11 @@ impl Simulate {
             check: !self.no_check,
             ..Request::new(&self.workload)
         };
-        ScalingQuestion { request: self.seats.of(request), cores: self.cores.clone() }
+        ScalingQuestion {
+            request: self.seats.of(request),
+            cores: self.cores.clone(),
+            factors: self.constants.clone(),
+        }
     }
 }
 

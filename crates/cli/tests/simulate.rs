@@ -41,6 +41,14 @@ fn point(scheme: &str, more: &str) -> String {
 fn wrong_simulations_are_refused_with_the_way_out() {
     assert_refused("simulate ycsb --machine epcy --cores 2", "did you mean `epyc`");
     assert_refused("simulate ycsb --machine no/such.toml --cores 2", "docs/book/machines.md");
+    assert_refused(
+        "simulate ycsb --machine epyc@memory.latency*2 --cores 2",
+        "`memory.latency` is no constant of",
+    );
+    assert_refused("simulate ycsb --machine epyc@memory.latency_ns --cores 2", "epyc@memory.latency_ns*1.3");
+    assert_refused("simulate ycsb --machine epyc@topology.sockets*2 --cores 2", "write another file");
+    assert_refused("simulate ycsb --machine epcy@memory.latency_ns*2 --cores 2", "did you mean `epyc`");
+    assert_refused("simulate ycsb --machine epyc --cores 2 --constants 1", "--constants 0.7,1.3");
     assert_refused("simulate ycsb --machine epyc --cores 0", "from 1 to 256");
     assert_refused("simulate ycsb --machine epyc --cores 2,257", "from 1 to 256");
     assert_refused("simulate ycsb --machine epyc --cores 2,4,2", "2 is given twice");
@@ -77,6 +85,21 @@ fn transactions_that_wait_for_each_other_are_told_with_their_line() {
     assert_eq!(ended.status.code(), Some(1), "{said}");
     assert!(said.contains("CHECK FAILED: dl_detect with 4 cores: livelock: "), "{said}");
     assert!(said.contains("at a cache line of "), "{said}");
+}
+
+#[test]
+fn conclusions_are_tested_again_on_machines_that_differ_in_a_constant() {
+    let ended =
+        output(&format!("simulate ycsb --machine epyc --scheme silo {TINY} --cores 1,2 --constants 1.3"));
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{said}");
+    let line =
+        said.lines().find(|line| line.starts_with("silo best on 2 cores, next on 1")).expect("a conclusion");
+    let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    let [_, ratio, lowest, highest, stands, undecided, turns] = cells[..] else { panic!("{line}") };
+    let number = |cell: &str| cell.parse::<f64>().expect("a number");
+    assert!(number(lowest) < number(ratio) && number(ratio) < number(highest), "{line}");
+    assert!(number(stands) > 20.0 && undecided == "0" && turns == "-", "{line}");
 }
 
 #[test]

@@ -129,7 +129,7 @@ impl SimulationPlan {
     }
 
     /// Returns the simulation on a whole machine, with the standard options.
-    fn whole(asked: &str) -> Result<Self, Refusal> {
+    pub(crate) fn whole(asked: &str) -> Result<Self, Refusal> {
         let machine = read(asked)?;
         let (digest, placement) = (machine.digest(), Placement::CoresFirst);
         Ok(Self {
@@ -356,8 +356,34 @@ fn names() -> Vec<&'static str> {
     Machine::built_in().into_iter().map(|(name, _)| name).collect()
 }
 
-/// Reads the machine of a name, or else of a file.
+/// Returns the text by which a machine is asked for that differs from another one in a constant.
+pub(crate) fn changed_machine(asked: &str, path: &str, factor: f64) -> String {
+    format!("{asked}{CHANGE}{path}{TIMES}{factor}")
+}
+
+/// Stands before the path of a constant that is multiplied, and between the path and the factor.
+const CHANGE: char = '@';
+const TIMES: char = '*';
+
+/// Reads the machine of a name, or else of a file, and multiplies constants: `epyc@memory.latency_ns*1.3`.
 fn read(asked: &str) -> Result<Machine, Refusal> {
+    let Some((whole, change)) = asked.rsplit_once(CHANGE).filter(|_| !Path::new(asked).exists()) else {
+        return read_file(asked);
+    };
+    let refuse = |says: String| Refusal(format!("`--machine {asked}`: {says}"));
+    let parts = change.split_once(TIMES);
+    let Some((path, factor)) = parts.and_then(|(path, factor)| Some((path, factor.parse().ok()?))) else {
+        return Err(refuse(format!(
+            "`{change}` changes no constant: write the machine, `{CHANGE}`, a constant, `{TIMES}` and a factor, as in \
+             `epyc{CHANGE}memory.latency_ns{TIMES}1.3`"
+        )));
+    };
+    let scaled = read(whole)?.scaled(path, factor).map_err(|error| refuse(error.to_string()))?;
+    Ok(Machine { title: format!("{}, with {path} times {factor}", scaled.title), ..scaled })
+}
+
+/// Reads the machine of a name, or else of a file.
+fn read_file(asked: &str) -> Result<Machine, Refusal> {
     let told = |error: machine::MachineError| Refusal(format!("`--machine`: {error}"));
     if let Some(text) = Machine::of_name(asked) {
         return Machine::read(text, asked).map_err(told);

@@ -3,12 +3,15 @@
 //! shared words in cache lines depend on what a process allocated before: in a process of its own, a point is the same
 //! whatever is simulated beside it.
 
+mod retest;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::driver::Estimate;
 use results::{CheckVerdict, HottestLine, Run, Simulation};
 use runs::Phase;
 
+use self::retest::ChangedMachine;
 use crate::simulation::{ERROR_MAX, PARTS, limit};
 use crate::sweep::command;
 use crate::text::{Lines, Table, changed, count, duration_s, percent, plural};
@@ -21,6 +24,8 @@ pub struct ScalingQuestion {
     pub request: Request,
     /// The numbers of cores: of workers, each of which has a hardware thread of the machine.
     pub cores: Vec<u64>,
+    /// The factors by which each constant of the machine is multiplied, one at a time, to test the conclusions again.
+    pub factors: Vec<f64>,
 }
 
 /// A study of scaling that was found possible.
@@ -29,7 +34,9 @@ pub struct Scaling {
     request: Request,
     /// A plan for each number of cores. All have the same schemes.
     plans: Vec<Plan>,
-    /// The points: positions in `plans`, and of a scheme in the plan.
+    /// The machines: first the one that was asked for, then those that differ from it in a constant.
+    machines: Vec<ChangedMachine>,
+    /// The points on each of the machines: positions in `plans`, and of a scheme in the plan.
     points: Vec<(usize, usize)>,
     /// The points that schemes cannot run: scheme, cores, and reason.
     left_out: Vec<(&'static str, usize, String)>,
@@ -42,15 +49,18 @@ impl Scaling {
     /// Numbers of cores that are illegal or given twice, everything that [`Plan::new`] refuses, and schemes that can
     /// run no point.
     pub fn new(catalogue: Catalogue, question: &ScalingQuestion) -> Result<Self, Refusal> {
-        let ScalingQuestion { request, cores } = question;
+        let ScalingQuestion { request, cores, factors } = question;
         // The machine is read before the cores are judged: the refusal has their range.
         let any = Plan::for_any_scheme(catalogue, &Request { workers: Some(1), ..request.clone() })?;
-        judge(cores, any.simulation.as_ref().expect("the request has a machine"))?;
+        let simulation = any.simulation.as_ref().expect("the request has a machine");
+        judge(cores, simulation)?;
+        let machines = retest::machines(simulation, factors)?;
         let plan = |&workers: &u64| {
             Plan::for_any_scheme(catalogue, &Request { workers: Some(workers), ..request.clone() })
         };
         let plans = cores.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
-        let mut study = Self { request: request.clone(), plans, points: Vec::new(), left_out: Vec::new() };
+        let (points, left_out) = (Vec::new(), Vec::new());
+        let mut study = Self { request: request.clone(), plans, machines, points, left_out };
         for (at, plan) in study.plans.iter().enumerate() {
             for (position, subject) in plan.subjects.iter().enumerate() {
                 match plan.suits(subject) {
@@ -70,12 +80,17 @@ impl Scaling {
 
     /// Returns the number of points.
     pub fn points(&self) -> usize {
-        self.points.len()
+        self.points.len() * self.machines.len()
+    }
+
+    /// Returns the machine of a point, and the position of the point among those of the machine.
+    fn place(&self, point: usize) -> (&ChangedMachine, (usize, usize)) {
+        (&self.machines[point / self.points.len()], self.points[point % self.points.len()])
     }
 
     /// Returns the name of the workload and of a point's scheme.
     pub fn names(&self, point: usize) -> (&'static str, &'static str) {
-        (self.plans[0].workload.name, self.name(self.points[point]))
+        (self.plans[0].workload.name, self.name(self.place(point).1))
     }
 
     fn name(&self, (at, position): (usize, usize)) -> &'static str {
@@ -83,7 +98,7 @@ impl Scaling {
     }
 
     fn plan(&self, point: usize) -> &Plan {
-        &self.plans[self.points[point].0]
+        &self.plans[self.place(point).1.0]
     }
 
     /// Returns the number of points that the free memory of this host can hold at the same time, from 1 on.
@@ -95,7 +110,8 @@ impl Scaling {
     pub fn command(&self, point: usize) -> Vec<String> {
         let workers = Some(self.plan(point).job.workers as u64);
         let schemes = Some(self.names(point).1.to_owned());
-        command(&Request { schemes, workers, ..self.request.clone() })
+        let machine = Some(self.place(point).0.asked.clone());
+        command(&Request { machine, schemes, workers, ..self.request.clone() })
     }
 
     /// Returns the progress in a line: the points that are done, the slowdown, and the time that is left.
@@ -129,6 +145,12 @@ impl Scaling {
         ));
         lines.add(simulation.told());
         lines.add(changed(plan));
+        if self.machines.len() > 1 {
+            lines.add(format!(
+                "tested again on {} machines that differ in a constant",
+                self.machines.len() - 1
+            ));
+        }
         lines.0
     }
 
@@ -148,6 +170,9 @@ impl Scaling {
             "hottest parts, all of their lines together\n{}",
             self.hottest(results, "part", |simulation| &simulation.hot_parts)
         ));
+        if self.machines.len() > 1 {
+            lines.add(self.retest(results));
+        }
         self.notes(results, &mut lines);
         lines.0
     }
@@ -242,8 +267,10 @@ impl Scaling {
             lines.add(format!("left out: {scheme} with {}: {why}", plural(*cores, "core")));
         }
         for (_, run) in &done {
-            let label =
-                format!("{} with {}", run.choices.scheme, plural(run.choices.workers as usize, "core"));
+            let asked = run.choices.simulated_on.as_deref().unwrap_or_default();
+            let change = asked.strip_prefix(&*self.machines[0].asked).unwrap_or_default();
+            let cores = plural(run.choices.workers as usize, "core");
+            let label = format!("{} with {cores}{change}", run.choices.scheme);
             run.check.details.iter().for_each(|found| lines.add(format!("CHECK FAILED: {label}: {found}")));
             if let Some((head, says)) = idle(run) {
                 lines.add(format!("{head}: {label} {says}"));

@@ -25,6 +25,7 @@ pub mod capabilities;
 pub mod compare;
 pub mod conditions;
 pub mod json;
+mod knees;
 pub mod machines;
 pub mod probe;
 pub mod report;

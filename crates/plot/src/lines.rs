@@ -51,6 +51,8 @@ pub struct Point {
     pub key: String,
     /// The tooltip of the point; if it is empty, the point has no marker.
     pub says: String,
+    /// Whether the marker is larger and hollow, to stand out.
+    pub is_hollow: bool,
 }
 
 /// Distance in pixels between points of different series at the same place, so that their intervals do not overlap.
@@ -108,7 +110,8 @@ impl Series {
         let marked = self.points.iter().filter(|point| !point.says.is_empty());
         for point in marked {
             let (x, y) = place(point);
-            let mark = self.look.marker(x, y, 3.9).holding(&title(&point.says));
+            let size = if point.is_hollow { 5.5 } else { 3.9 };
+            let mark = self.look.mark((x, y), size, point.is_hollow).holding(&title(&point.says));
             let interval =
                 point.interval.map(|(low, high)| whisker(x, frame.y(low), frame.y(high), self.look));
             let key = [self.key.as_str(), &point.key].join(" ");
@@ -131,7 +134,14 @@ mod tests {
     use crate::{Scale, plain};
 
     fn point(x: f64, y: f64) -> Point {
-        Point { x, y, interval: Some((y * 0.9, y * 1.1)), key: format!("x{x}"), says: format!("{y} at {x}") }
+        Point {
+            x,
+            y,
+            interval: Some((y * 0.9, y * 1.1)),
+            key: format!("x{x}"),
+            says: format!("{y} at {x}"),
+            is_hollow: false,
+        }
     }
 
     fn plot(names: &[&str]) -> Panel {

@@ -60,6 +60,12 @@ impl Look {
 
     /// Draws the look's marker around a point.
     pub(crate) fn marker(self, x: f64, y: f64, size: f64) -> Element {
+        self.mark((x, y), size, false)
+    }
+
+    /// Draws the look's marker around a point, filled or hollow.
+    pub(crate) fn mark(self, (x, y): (f64, f64), size: f64, is_hollow: bool) -> Element {
+        let class = if is_hollow { "mk hollow" } else { "mk" };
         let path = outline(self.0 % COLOURS.len()).iter().enumerate().fold(
             String::new(),
             |mut path, (at, point)| {
@@ -68,7 +74,7 @@ impl Look {
                 path
             },
         );
-        Element::new("path").set("class", format!("mk {}", self.class())).set("d", path + "Z")
+        Element::new("path").set("class", format!("{class} {}", self.class())).set("d", path + "Z")
     }
 }
 

@@ -62,9 +62,8 @@ impl Scatter<'_> {
             body += &rect.at("width", (right - left).max(0.0)).at("height", (bottom - top).max(0.0)).empty();
         }
         for dot in &self.dots {
-            let mark = dot.look.marker(frame.x(dot.x), frame.y(dot.y), dot.size);
-            let mark = mark.holding(&title(&dot.says));
-            body += &if dot.is_hollow { mark.replacen("class=\"mk", "class=\"mk hollow", 1) } else { mark };
+            let mark = dot.look.mark((frame.x(dot.x), frame.y(dot.y)), dot.size, dot.is_hollow);
+            body += &mark.holding(&title(&dot.says));
         }
         frame.body += &body;
         frame.panel(self.name.to_owned(), "")

@@ -8,6 +8,7 @@ use super::details::{Details, LatencyMedians};
 use super::grid::Grid;
 use super::study::{PointMeasurements, Study, place_of};
 use super::{Plot, SVG_MARK, insight, planes};
+use crate::knees::knee;
 use crate::sweep::{heads, row};
 use crate::text::{count, duration, ratio_interval};
 
@@ -206,7 +207,13 @@ impl Drawn<'_> {
         let panels = self.lines(&y, None, &self.study.schemes.iter().collect::<Vec<_>>(), &throughput_of);
         let grid = self.throughput_grid();
         let caption = format!(
-            "Medians of the repetitions with exact intervals; a line between two points is no measurement.{}",
+            "Medians of the repetitions with exact intervals; a line between two points is no measurement.{}{}",
+            if self.across().is_some_and(|across| self.study.axes[across].name == WORKERS) {
+                " A hollow marker is a knee: from there, more workers add less than half of what they would add if all \
+                 kept their rate."
+            } else {
+                ""
+            },
             self.left_out(&self.across().into_iter().collect::<Vec<_>>())
         );
         Figure {
@@ -328,12 +335,20 @@ impl Drawn<'_> {
             let mut point = head.to_vec();
             point[across].clone_from(text);
             let measured = self.study.line(&point, scheme).and_then(|line| Some((line, value(line)?)));
-            let Some((_, (y, interval, says))) = measured else { continue };
+            let Some((line, (y, interval, says))) = measured else { continue };
             let x = numbers.as_ref().map_or(at as f64, |numbers| numbers[at]);
             let says = format!("{scheme}, {} = {text}: {says}", axis.name);
-            points.push(Point { x, y, interval, key: self.value_key(across, text), says });
+            let key = self.value_key(across, text);
+            let rate = throughput_of(line).map(|(rate, ..)| (x, rate));
+            points.push((rate, Point { x, y, interval, key, says, is_hollow: false }));
         }
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points.sort_by(|(_, one), (_, other)| one.x.total_cmp(&other.x));
+        let rates: Option<Vec<(f64, f64)>> = points.iter().map(|(rate, _)| *rate).collect();
+        let mut points: Vec<Point> = points.into_iter().map(|(_, point)| point).collect();
+        if let Some(at) = rates.filter(|_| axis.name == WORKERS).and_then(|rates| knee(&rates)) {
+            points[at].is_hollow = true;
+            points[at].says += KNEE;
+        }
         Series {
             name: scheme.to_owned(),
             look: look(self.study, scheme),
@@ -384,6 +399,7 @@ impl Drawn<'_> {
                     y: *us,
                     interval: None,
                     key: String::new(),
+                    is_hollow: false,
                     says: if latency.curve.is_empty() {
                         format!("{scheme}: {} for {}", micros(*us), percent(*share))
                     } else {
@@ -527,6 +543,12 @@ impl Drawn<'_> {
 
 /// A value to plot, its interval, and its text.
 type Told = (f64, Option<(f64, f64)>, String);
+
+/// The axis on which curves of throughput have knees.
+const WORKERS: &str = "workers";
+
+/// Says of a point that it is a knee.
+const KNEE: &str = "; from here on, more workers help little";
 
 /// A function that returns the value to plot for a line; `None` if the line has none.
 pub(super) type Value<'v> = dyn Fn(&PointMeasurements) -> Option<Told> + 'v;

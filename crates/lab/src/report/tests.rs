@@ -134,6 +134,23 @@ fn simulated_runs_belong_to_a_recipe_whatever_its_seconds_are() {
 }
 
 #[test]
+fn curves_by_the_number_of_workers_show_their_knee() {
+    let of = |(workers, throughput): (u64, f64)| {
+        let mut run = run("silo", 0.5, 1, throughput);
+        run["workers"] = workers.into();
+        run
+    };
+    // The step to eight workers adds less than half of what each had.
+    let runs = [(1, 100.0), (2, 200.0), (4, 380.0), (8, 500.0), (16, 490.0)].map(of);
+    let folder = Folder::new("knees", &runs);
+    let page = page(&folder.read());
+    assert_eq!(page.matches("from here on, more workers help little").count(), 1);
+    let knee = page.split("workers = 4").nth(1).expect("the point has a tooltip");
+    assert!(knee.find("help little") < knee.find("workers = 8"), "the knee is at four workers");
+    assert!(page.contains("A hollow marker is a knee"));
+}
+
+#[test]
 fn variants_are_points_of_their_own() {
     let of = |workers: u64, records: u64, seed: u64| {
         let mut run = run("silo", 0.5, seed, (1_000 * workers + seed) as f64);

@@ -3,6 +3,7 @@
 //! shared words in cache lines depend on what a process allocated before: in a process of its own, a point is the same
 //! whatever is simulated beside it.
 
+mod knees;
 mod retest;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +112,7 @@ impl Scaling {
         let workers = Some(self.plan(point).job.workers as u64);
         let schemes = Some(self.names(point).1.to_owned());
         let machine = Some(self.place(point).0.asked.clone());
-        command(&Request { machine, schemes, workers, ..self.request.clone() })
+        command(&Request { schemes, machine, workers, ..self.request.clone() })
     }
 
     /// Returns the progress in a line: the points that are done, the slowdown, and the time that is left.
@@ -170,6 +171,14 @@ impl Scaling {
             "hottest parts, all of their lines together\n{}",
             self.hottest(results, "part", |simulation| &simulation.hot_parts)
         ));
+        if self.plans.len() > 1 {
+            lines.add(format!(
+                "knees: numbers of cores from which the next one adds less than half of what it would add if all \
+                 cores kept their rate; the time of a core for a transaction there and on the next number, where \
+                 most of the difference is, and the hottest part on the next number\n{}",
+                self.knees(results)
+            ));
+        }
         if self.machines.len() > 1 {
             lines.add(self.retest(results));
         }

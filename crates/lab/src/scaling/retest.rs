@@ -28,7 +28,7 @@ pub(super) struct ChangedMachine {
 /// A factor that is not positive, or that changes nothing.
 pub(super) fn machines(simulation: &SimulationPlan, factors: &[f64]) -> Result<Vec<ChangedMachine>, Refusal> {
     for factor in factors {
-        if !(factor.is_finite() && *factor > 0.0 && *factor != 1.0) {
+        if !(factor.is_finite() && *factor > 0.0 && (factor - 1.0).abs() > 1e-9) {
             return Err(Refusal(format!(
                 "`--constants {factor}`: give positive numbers other than 1, as in `--constants 0.7,1.3`"
             )));

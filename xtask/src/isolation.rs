@@ -25,8 +25,7 @@ const OF_A_CHANGE: Effort = Effort { schedules: 10_000, transactions: 50_000, se
 const STANDARD: Effort = Effort { schedules: 20_000, transactions: 50_000, searched_in_batches: SEARCHED };
 
 /// The effort of a nightly run.
-const OF_A_NIGHT: Effort =
-    Effort { schedules: 100_000, transactions: 250_000, searched_in_batches: 30_000 };
+const OF_A_NIGHT: Effort = Effort { schedules: 100_000, transactions: 250_000, searched_in_batches: 30_000 };
 
 /// The number of schedules after which the search of a program ends for other schemes. Nearly all searches are complete
 /// before that: under schemes that wait for locks, two programs have more schedules.

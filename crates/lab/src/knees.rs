@@ -3,8 +3,8 @@
 /// The share of what more cores would add if all cores kept their rate. If they add less, the curve has a knee.
 const HELPS: f64 = 0.5;
 
-/// Returns the position of the knee of a curve of throughput by the number of cores: the first point from which the next
-/// one adds less than half of what it would add if all cores kept their rate. `None` if each adds more.
+/// Returns the position of the knee of a curve of throughput by the number of cores: the first point from which the
+/// next one adds less than half of what it would add if all cores kept their rate. `None` if each adds more.
 pub(crate) fn knee(points: &[(f64, f64)]) -> Option<usize> {
     points.windows(2).position(|pair| {
         let [(cores, rate), (more_cores, more_rate)] = [pair[0], pair[1]];

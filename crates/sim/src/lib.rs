@@ -42,7 +42,7 @@ pub use crate::schedule::{NoSchedule, Schedule};
 pub use crate::search::Search;
 pub use crate::shrink::{Shrunk, shrink};
 pub use crate::strategy::Strategy;
-pub use crate::timed::{Spent, Stuck, Timed, TimedCounts};
+pub use crate::timed::{Spent, StuckWorkers, Timed, TimedCounts};
 
 use crate::scheduler::chooser::Chooser;
 use crate::scheduler::replay::Replay;

@@ -22,8 +22,8 @@ pub enum Strategy {
         /// The approximate number of choices of the exploration: see [`crate::Trace::choices`].
         choices: u64,
     },
-    /// Every worker has a clock, and the one whose clock is the least makes the next step, which takes about the time of
-    /// its kind: as if each worker had a core of its own.
+    /// Every worker has a clock, and the one whose clock is the least makes the next step, which takes about the time
+    /// of its kind: as if each worker had a core of its own.
     Clocks {
         /// By how many percent of its time a step takes longer at most: each step by an amount of its own.
         jitter_pct: u32,

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use sim::machine::{Machine, MemoryPolicy, Placement};
-use sim::{Spent, Stuck, Timed, TimedCounts};
+use sim::{Spent, StuckWorkers, Timed, TimedCounts};
 use sync_sim::atomic::{AtomicU64, Ordering};
 use sync_sim::{Padded, VersionLatch, clock, hint, waiter, words, workers};
 
@@ -369,7 +369,7 @@ fn workers_that_wait_for_each_other_for_ever_are_given_up_with_their_line() {
     };
     assert!(!run(0));
     let address = |flag: usize| std::ptr::from_ref(&flags[flag]).addr();
-    assert_eq!(timed.stuck(), Some(Stuck { workers: 3, line: Some((address(1), 2)) }));
+    assert_eq!(timed.stuck(), Some(StuckWorkers { workers: 3, line: Some((address(1), 2)) }));
     assert!(run(3), "nobody waits for ever");
     assert_eq!(timed.stuck(), None);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use engine::Violation;
 use engine_sim::{Database, Scheme};
-use sim::{Spent, Stuck};
+use sim::{Spent, StuckWorkers};
 use storage_sim::TableStore;
 
 use crate::HotLine;
@@ -18,7 +18,7 @@ pub(crate) const COUNTED: usize = 4_096;
 /// Tells that workers wait for each other for ever, and at which line.
 pub(crate) fn livelock<S: Scheme>(
     db: &Database<S>,
-    stuck: Stuck,
+    stuck: StuckWorkers,
     workers: usize,
     line_bytes: usize,
 ) -> Violation {

@@ -37,8 +37,8 @@ pub fn measure(is_on: bool) {
     hook::measure(is_on);
 }
 
-/// Says that all workers are to end within so many nanoseconds: otherwise the scheduler may give up, since they wait for
-/// each other for ever.
+/// Says that all workers are to end within so many nanoseconds: otherwise the scheduler may give up, since they wait
+/// for each other for ever.
 pub fn end_within(ns: u64) {
     hook::end_within(ns);
 }

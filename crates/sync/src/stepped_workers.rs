@@ -4,8 +4,9 @@
 //!
 //! 1. `RUNNING` holds the yielder of the worker that runs on this thread, while one runs.
 //! 2. The code of a worker runs only inside `run`. Normally `run` is left after all workers have
-//!    ended. After a panic, or when the scheduler gives up, the suspended ones are forgotten, never to run again, with their stacks
-//!    left mapped: nothing reads what they borrowed, and what they own is leaked.
+//!    ended. After a panic, or when the scheduler gives up, the suspended ones are forgotten, never
+//!    to run again, with their stacks left mapped: nothing reads what they borrowed, and what they
+//!    own is leaked.
 
 use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;

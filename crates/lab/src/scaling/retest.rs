@@ -1,5 +1,5 @@
-//! Conclusions tested again on machines that differ from the simulated one in a constant: a conclusion that turns with a
-//! constant is no firmer than this constant.
+//! Conclusions tested again on machines that differ from the simulated one in a constant: a conclusion that turns with
+//! a constant is no firmer than this constant.
 
 use results::Run;
 use sim::machine::Basis;
@@ -21,8 +21,8 @@ pub(super) struct ChangedMachine {
     change: Option<(String, Basis)>,
 }
 
-/// Returns the machine of a plan, and one for each of its constants and factors that makes another machine. The shape of
-/// the machine stays, and so does its log, which simulated runs do not write.
+/// Returns the machine of a plan, and one for each of its constants and factors that makes another machine. The shape
+/// of the machine stays, and so does its log, which simulated runs do not write.
 ///
 /// # Errors
 /// A factor that is not positive, or that changes nothing.

@@ -2,8 +2,8 @@
 //! makes the next step.
 //!
 //! This is how workers on cores of their own run, with nobody to hold them up. After a hundred steps the workers are
-//! about as far as each other, a few steps apart, where choices by chance alone leave them ten or twenty steps apart. So
-//! it finds defects that need several workers to be at the same place at the same time, each after a long way.
+//! about as far as each other, a few steps apart, where choices by chance alone leave them ten or twenty steps apart.
+//! So it finds defects that need several workers to be at the same place at the same time, each after a long way.
 
 use sync_sim::hook::Access;
 

@@ -73,12 +73,12 @@ struct State {
     counts: TimedCounts,
     /// The workers that have not ended.
     left: usize,
-    stuck: Option<Stuck>,
+    stuck: Option<StuckWorkers>,
 }
 
 /// Workers that wait for each other for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stuck {
+pub struct StuckWorkers {
     /// The number of workers that have not ended.
     pub workers: usize,
     /// The address of the cache line at which most of them look, and their number.
@@ -183,7 +183,7 @@ impl Timed {
 
     /// The workers that waited for each other for ever, if the last call of [`sync_sim::workers::run`] was given up for
     /// that.
-    pub fn stuck(&self) -> Option<Stuck> {
+    pub fn stuck(&self) -> Option<StuckWorkers> {
         self.state.borrow().stuck
     }
 
@@ -412,7 +412,7 @@ impl State {
 
     /// Gives the workers up that have not ended, and says where they look.
     #[cold]
-    fn give_up(&mut self) -> Stuck {
+    fn give_up(&mut self) -> StuckWorkers {
         for worker in 0..self.workers.len() {
             self.parked.leave(worker, &mut self.caches.lines);
         }
@@ -424,7 +424,7 @@ impl State {
         }
         let most = lookers.into_iter().max_by_key(|&(line, lookers)| (lookers, Reverse(line)));
         let line = most.map(|(line, lookers)| (self.caches.lines.address(line), lookers));
-        Stuck { workers: self.left, line }
+        StuckWorkers { workers: self.left, line }
     }
 
     fn prefetch(&mut self, address: usize, for_write: bool) {

@@ -61,7 +61,7 @@ pub(crate) struct Run {
     scheme: Option<String>,
     /// Simulate the runs on this machine instead: see `contend list machines`. They go by commits (`--txns`), not by
     /// time
-    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["seconds", "warmup", "cooldown"])]
+    #[arg(long, value_name = "NAME|FILE[@CONSTANT*FACTOR]", conflicts_with_all = ["seconds", "warmup", "cooldown"])]
     machine: Option<String>,
     #[command(flatten)]
     seats: Seats,
@@ -192,7 +192,7 @@ pub(crate) struct Simulate {
     /// The workload: see `contend list workloads`
     workload: String,
     /// The machine: see `contend list machines`
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE[@CONSTANT*FACTOR]")]
     machine: String,
     /// Numbers of cores, with commas: hardware threads that the machine gives to workers, one to each
     #[arg(long, value_name = "N,..", value_delimiter = ',', required = true, allow_negative_numbers = true)]

@@ -1,4 +1,4 @@
-//! Knees: the numbers of cores from which more cores help little.
+//! Knees: the first numbers of cores from which the next number helps little.
 
 /// The share of what more cores would add if all cores kept their rate. If they add less, the curve has a knee.
 const HELPS: f64 = 0.5;

@@ -29,7 +29,8 @@ pub fn text() -> String {
         lines.add(format!("{}: {}", machine.name, machine.title));
         lines.add(format!("    1 to {threads} workers; constants: {counts}; digest {digest}"));
     }
-    lines.add("`--machine` also takes the path of a file: docs/book/machines.md describes it");
+    lines.add("`--machine` also takes the path of a file, and `@CONSTANT*FACTOR` behind either: docs/book/machines.md \
+         describes both");
     lines.0
 }
 

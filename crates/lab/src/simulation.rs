@@ -130,7 +130,7 @@ impl SimulationPlan {
 
     /// Returns the simulation on a whole machine, with the standard options.
     pub(crate) fn whole(asked: &str) -> Result<Self, Refusal> {
-        let machine = read(asked)?;
+        let machine = machine_of(asked)?;
         let (digest, placement) = (machine.digest(), Placement::CoresFirst);
         Ok(Self {
             machine,
@@ -365,8 +365,11 @@ pub(crate) fn changed_machine(asked: &str, path: &str, factor: f64) -> String {
 const CHANGE: char = '@';
 const TIMES: char = '*';
 
-/// Reads the machine of a name, or else of a file, and multiplies constants: `epyc@memory.latency_ns*1.3`.
-fn read(asked: &str) -> Result<Machine, Refusal> {
+/// Returns the machine of a name, or else of a file, with constants multiplied: `epyc@memory.latency_ns*1.3`.
+///
+/// # Errors
+/// There is no such machine and no such file, the file is not correct, or there is no such constant.
+pub fn machine_of(asked: &str) -> Result<Machine, Refusal> {
     let Some((whole, change)) = asked.rsplit_once(CHANGE).filter(|_| !Path::new(asked).exists()) else {
         return read_file(asked);
     };
@@ -375,11 +378,12 @@ fn read(asked: &str) -> Result<Machine, Refusal> {
     let Some((path, factor)) = parts.and_then(|(path, factor)| Some((path, factor.parse().ok()?))) else {
         return Err(refuse(format!(
             "`{change}` changes no constant: write the machine, `{CHANGE}`, a constant, `{TIMES}` and a factor, as in \
-             `epyc{CHANGE}memory.latency_ns{TIMES}1.3`"
+             'epyc{CHANGE}memory.latency_ns{TIMES}1.3'"
         )));
     };
-    let scaled = read(whole)?.scaled(path, factor).map_err(|error| refuse(error.to_string()))?;
-    Ok(Machine { title: format!("{}, with {path} times {factor}", scaled.title), ..scaled })
+    let scaled = machine_of(whole)?.scaled(path, factor).map_err(|error| refuse(error.to_string()))?;
+    let title = format!("{}, with {path} times {factor}", scaled.title);
+    Ok(Machine { name: format!("{}{CHANGE}{change}", scaled.name), title, ..scaled })
 }
 
 /// Reads the machine of a name, or else of a file.

@@ -245,7 +245,8 @@ impl Turns {
             Cause::Deadlock => "a deadlock, all workers wait and nothing changes",
             Cause::Endless => "no end in sight, a livelock or a bound that is too low",
         };
-        self.given_up = Some((cause, format!("{says}: {}", self.describe())));
+        let says = format!("{says}: {}", self.describe());
+        self.given_up.get_or_insert((cause, says));
     }
 
     fn count_step(&mut self, access: Access) {

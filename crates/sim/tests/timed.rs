@@ -395,6 +395,9 @@ fn where_the_time_goes_counts_from_the_beginning_of_the_measurement_to_its_end()
                     clock::measure(false);
                 }
                 storm(2, 200);
+                if worker == 0 && is_measured {
+                    clock::measure(false);
+                }
             });
         });
         (timed.counts().1.sum(), timed.hottest(1)[0].0)

@@ -26,8 +26,9 @@ pub(crate) fn livelock<S: Scheme>(
         format!(", {lookers} of them at a cache line of {}", part(db, line, line_bytes))
     });
     let left = stuck.workers;
-    let found =
-        format!("a second after the end of the run {left} of {workers} workers wait for each other{line}");
+    let found = format!(
+        "{left} of {workers} workers were still in a transaction long after the end of the run{line}"
+    );
     Violation { condition: "livelock", found }
 }
 

@@ -313,9 +313,11 @@ impl BlockArena {
         parts.iter().find(|(is_part, _)| *is_part).map(|(_, name)| *name)
     }
 
-    /// Whether an address is in one of the blocks' chunks.
+    /// Whether an address is in one of the blocks' chunks; false if these change right now.
     pub(crate) fn has(&self, address: usize) -> bool {
-        self.state.lock().chunks.iter().any(|numbered| numbered.chunk.has(address))
+        // In a simulation that was given up, a worker that stands still may have the latch for ever.
+        let state = self.state.try_lock();
+        state.is_some_and(|state| state.chunks.iter().any(|numbered| numbered.chunk.has(address)))
     }
 
     /// Bytes from one block to the next.

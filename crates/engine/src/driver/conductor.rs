@@ -31,7 +31,7 @@ pub struct ThroughputSeries {
 pub(super) fn conduct(job: &Job, control: &Control) -> ThroughputSeries {
     let (warmup_ns, measured_ns, cooldown_ns) = match job.limit {
         Limit::Time { warmup_ns, measured_ns, cooldown_ns } => (warmup_ns, measured_ns, cooldown_ns),
-        Limit::Estimate(estimate) => return estimate::conduct(estimate, job.workers, control),
+        Limit::Estimate(estimate) => return estimate::conduct(estimate, job, control),
         Limit::Requests(_) => return ThroughputSeries::default(),
     };
     let mut series =

@@ -7,27 +7,29 @@
 use sync::clock;
 
 use super::conductor::{sleep, watch};
-use super::{Control, Estimate, Stage, ThroughputSeries};
+use super::{Control, Estimate, Job, Stage, ThroughputSeries};
 
 /// The number of batches.
 const BATCHES: usize = 20;
-/// The intervals, of the time of all batches at first, for which the run goes on after what is measured.
+/// The number of intervals for which the run goes on after the measured time.
 const COOLDOWN: u64 = 5;
 /// The quantile 0.975 of Student's distribution with 19 degrees of freedom.
 const STUDENT: f64 = 2.093;
 /// The first look at the progress of the warm-up, in nanoseconds; later ones are an eighth of the time so far apart.
 const FIRST_LOOK_NS: u64 = 5_000;
 
-/// A transaction that lasts for so many nanoseconds longer than the run will never end.
+/// A transaction that lasts for so many nanoseconds longer than the run, beside its pauses, will never end.
 const ENDING_NS: u64 = 1_000_000_000;
+/// More messages than a transaction has.
+const MESSAGES: u64 = 1_000;
 
 /// Moves the run from stage to stage.
-pub(super) fn conduct(estimate: Estimate, workers: usize, control: &Control) -> ThroughputSeries {
+pub(super) fn conduct(estimate: Estimate, job: &Job, control: &Control) -> ThroughputSeries {
     let Estimate { warmup_commits, commits, error, patience, longest_ns } = estimate;
     let begun_ns = clock::now_ns();
     let passed_ns = || clock::now_ns() - begun_ns;
     control.enter(Stage::WarmUp);
-    let all = |of_worker: u64| of_worker.saturating_mul(workers as u64);
+    let all = |of_worker: u64| of_worker.saturating_mul(job.workers as u64);
     let mut last = (0, begun_ns);
     while control.progress().0 < all(warmup_commits) && passed_ns() < longest_ns {
         let nap_ns = (passed_ns() / 8).clamp(FIRST_LOOK_NS, Estimate::STALLED_NS / 8);
@@ -52,21 +54,27 @@ pub(super) fn conduct(estimate: Estimate, workers: usize, control: &Control) -> 
         let is_enough = || control.progress().0 - warm >= all(commits);
         let is_good = || half_width(rates).is_some_and(|found| found <= error);
         let is_late = rates.len() as u64 >= patience * BATCHES as u64 || passed_ns() >= longest_ns;
-        // The rates of intervals that are longer than this and empty.
-        let stalled = (Estimate::STALLED_NS / interval_ns).max(1) as usize;
-        let is_stalled =
-            rates.len() >= stalled && rates[rates.len() - stalled..].iter().all(|rate| *rate <= 0.0);
-        is_stalled || rates.len().is_multiple_of(BATCHES) && (is_late || is_enough() && is_good())
+        is_stalled(rates, interval_ns)
+            || rates.len().is_multiple_of(BATCHES) && (is_late || is_enough() && is_good())
     };
     watch(control, interval_ns, longest_ns, &mut series.measured_txn_s, is_over);
-    // Workers that end give back what they have, all at the same time, and others wait for that in the midst of a
-    // transaction: no transaction that counts may be among these.
-    control.enter(Stage::CoolDown);
-    let cooldown_ns = interval_ns * COOLDOWN;
-    watch(control, cooldown_ns, cooldown_ns, &mut Vec::new(), |_| false);
+    if !is_stalled(&series.measured_txn_s, interval_ns) {
+        // Workers that end give back what they have, all at the same time, and others wait for that in the midst of a
+        // transaction: no transaction that counts may be among these.
+        control.enter(Stage::CoolDown);
+        let cooldown_ns = interval_ns.saturating_mul(COOLDOWN).min(longest_ns / BATCHES as u64);
+        watch(control, cooldown_ns, cooldown_ns, &mut Vec::new(), |_| false);
+    }
     control.enter(Stage::Stopping);
-    clock::end_within(ENDING_NS);
+    let waits_ns = job.pause_ns.saturating_add(job.traffic.rtt_ns.saturating_mul(MESSAGES));
+    clock::end_within(ENDING_NS.saturating_add(waits_ns));
     series
+}
+
+/// Whether the last intervals, together [`Estimate::STALLED_NS`] or longer, have no commits.
+fn is_stalled(rates: &[f64], interval_ns: u64) -> bool {
+    let stalled = Estimate::STALLED_NS.div_ceil(interval_ns) as usize;
+    rates.len() >= stalled && rates[rates.len() - stalled..].iter().all(|rate| *rate <= 0.0)
 }
 
 /// Half the width of the interval of 95% confidence of the mean of these rates, as a share of the mean. `None` if the

@@ -9,9 +9,9 @@ use sim::machine::Machine;
 use simulations::pairs::{ProbePair, pairs};
 use sync::workers;
 
-use crate::Refusal;
 use crate::text::{Lines, Table};
 
+pub use crate::simulation::machine_of;
 pub use measured::measured_machine;
 
 /// The times that each loop runs natively, with all other loops between two of its runs.
@@ -19,24 +19,6 @@ const ROUNDS: usize = 3;
 
 /// The relative difference within which a pair agrees.
 const AGREES: f64 = 0.1;
-
-/// Returns the machine of a name, or of a file of this path.
-///
-/// # Errors
-/// There is no such machine and no such file, or the file is not correct.
-pub fn machine_of(name: &str) -> Result<Machine, Refusal> {
-    let text = match Machine::of_name(name) {
-        Some(text) => text.to_owned(),
-        None => std::fs::read_to_string(name).map_err(|error| {
-            let known: Vec<_> = Machine::built_in().into_iter().map(|(name, _)| name).collect();
-            Refusal(format!(
-                "`--machine {name}`: there is no such machine, and no file ({error}): give one of {} or a file",
-                known.join(", ")
-            ))
-        })?,
-    };
-    Machine::read(&text, name).map_err(|error| Refusal(error.to_string()))
-}
 
 /// Runs all loops on this machine and on a simulated one.
 pub fn run(machine: &Machine) -> Vec<ProbePair> {
@@ -107,13 +89,6 @@ pub fn json(machine: &Machine, pairs: &[ProbePair]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_machine_is_found_by_its_name_and_a_wrong_name_is_told_the_right_ones() {
-        assert_eq!(machine_of("epyc").expect("built in").name, "epyc");
-        let says = machine_of("epic").expect_err("no such machine").0;
-        assert!(says.contains("power9") && says.contains("--machine epic"), "{says}");
-    }
 
     #[test]
     fn pairs_that_differ_are_pointed_out_and_missing_ones_are_not() {

@@ -204,13 +204,15 @@ impl Drawn<'_> {
     fn throughput(&self) -> Figure {
         let title = "Throughput".to_owned();
         let y = self.throughput_axis();
-        let panels = self.lines(&y, None, &self.study.schemes.iter().collect::<Vec<_>>(), &throughput_of);
+        let all: Vec<&String> = self.study.schemes.iter().collect();
+        let with_knees = |across, series| self.with_knee(across, series);
+        let panels = self.lines(&y, None, &all, (&throughput_of, &with_knees));
         let grid = self.throughput_grid();
         let caption = format!(
             "Medians of the repetitions with exact intervals; a line between two points is no measurement.{}{}",
             if self.across().is_some_and(|across| self.study.axes[across].name == WORKERS) {
-                " A hollow marker is a knee: from there, more workers add less than half of what they would add if all \
-                 kept their rate."
+                " A hollow marker is a knee: the next number of workers adds less than half of what it would add if \
+                 all kept their rate."
             } else {
                 ""
             },
@@ -267,7 +269,7 @@ impl Drawn<'_> {
         }
         let y =
             Axis::numbers(format!("ratio to {first}"), Scale::log_over(ends.into_iter().chain([1.0])), plain);
-        let panels = self.lines(&y, Some(1.0), &others, &compared);
+        let panels = self.lines(&y, Some(1.0), &others, (&compared, &|_, series| series));
         let mut grid = Grid {
             caption: format!("Throughput against {first}"),
             words: self.study.axes.len() + 1,
@@ -314,11 +316,18 @@ impl Drawn<'_> {
 
     /// Returns panels of lines along the axis of `across`, one panel for each combination of the other axes; a panel of
     /// rows if nothing varies.
-    fn lines(&self, y: &Axis, reference: Option<f64>, schemes: &[&String], value: &Value<'_>) -> Vec<Panel> {
+    fn lines(
+        &self,
+        y: &Axis,
+        reference: Option<f64>,
+        schemes: &[&String],
+        (value, finish): (&Value<'_>, &dyn Fn(usize, Series) -> Series),
+    ) -> Vec<Panel> {
         let Some(across) = self.across() else { return self.rows(y, reference, value) };
         let x = self.axis_across(across);
         let panel = |head: &Vec<String>| {
-            let series = schemes.iter().map(|scheme| self.series(head, across, scheme, value)).collect();
+            let series = |scheme: &&String| finish(across, self.series(head, across, scheme, value));
+            let series = schemes.iter().map(series).collect();
             let title = self.study.point_in_words(head, &[across]);
             let name = format!("{} by {}: {title}", y.label, x.label);
             let key = self.point_key(head, &[across]);
@@ -335,26 +344,28 @@ impl Drawn<'_> {
             let mut point = head.to_vec();
             point[across].clone_from(text);
             let measured = self.study.line(&point, scheme).and_then(|line| Some((line, value(line)?)));
-            let Some((line, (y, interval, says))) = measured else { continue };
+            let Some((_, (y, interval, says))) = measured else { continue };
             let x = numbers.as_ref().map_or(at as f64, |numbers| numbers[at]);
             let says = format!("{scheme}, {} = {text}: {says}", axis.name);
-            let key = self.value_key(across, text);
-            let rate = throughput_of(line).map(|(rate, ..)| (x, rate));
-            points.push((rate, Point { x, y, interval, key, says, is_hollow: false }));
+            points.push(Point { x, y, interval, key: self.value_key(across, text), says, is_hollow: false });
         }
-        points.sort_by(|(_, one), (_, other)| one.x.total_cmp(&other.x));
-        let rates: Option<Vec<(f64, f64)>> = points.iter().map(|(rate, _)| *rate).collect();
-        let mut points: Vec<Point> = points.into_iter().map(|(_, point)| point).collect();
-        if let Some(at) = rates.filter(|_| axis.name == WORKERS).and_then(|rates| knee(&rates)) {
-            points[at].is_hollow = true;
-            points[at].says += KNEE;
-        }
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
         Series {
             name: scheme.to_owned(),
             look: look(self.study, scheme),
             key: self.scheme_key(scheme),
             points,
         }
+    }
+
+    /// Marks the knee of a curve of throughput by the number of workers, if it has one.
+    fn with_knee(&self, across: usize, mut series: Series) -> Series {
+        let rates: Vec<(f64, f64)> = series.points.iter().map(|point| (point.x, point.y)).collect();
+        if let Some(at) = knee(&rates).filter(|_| self.study.axes[across].name == WORKERS) {
+            series.points[at].is_hollow = true;
+            series.points[at].says += KNEE;
+        }
+        series
     }
 
     fn rows(&self, x: &Axis, reference: Option<f64>, value: &Value<'_>) -> Vec<Panel> {
@@ -548,7 +559,7 @@ type Told = (f64, Option<(f64, f64)>, String);
 const WORKERS: &str = "workers";
 
 /// Says of a point that it is a knee.
-const KNEE: &str = "; from here on, more workers help little";
+const KNEE: &str = "; a knee: the next number of workers adds little";
 
 /// A function that returns the value to plot for a line; `None` if the line has none.
 pub(super) type Value<'v> = dyn Fn(&PointMeasurements) -> Option<Told> + 'v;

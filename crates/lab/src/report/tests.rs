@@ -144,9 +144,9 @@ fn curves_by_the_number_of_workers_show_their_knee() {
     let runs = [(1, 100.0), (2, 200.0), (4, 380.0), (8, 500.0), (16, 490.0)].map(of);
     let folder = Folder::new("knees", &runs);
     let page = page(&folder.read());
-    assert_eq!(page.matches("from here on, more workers help little").count(), 1);
+    assert_eq!(page.matches("a knee: the next number of workers adds little").count(), 1);
     let knee = page.split("workers = 4").nth(1).expect("the point has a tooltip");
-    assert!(knee.find("help little") < knee.find("workers = 8"), "the knee is at four workers");
+    assert!(knee.find("adds little") < knee.find("workers = 8"), "the knee is at four workers");
     assert!(page.contains("A hollow marker is a knee"));
 }
 

@@ -16,19 +16,20 @@ impl Scaling {
     pub(super) fn knees(&self, results: &[Option<Run>]) -> String {
         let mut table = Table::default();
         let heads =
-            ["scheme", "knee at", "next", "us/txn", "next", "more in", "share", "phase", "share", "at"];
-        table.row(heads);
+            ["scheme", "knee", "next", "us/txn", "next us/txn", "part", "of growth", "phase", "of growth"];
+        table.row(heads.into_iter().chain(["hottest part"]));
+        let mut has_any = false;
         for (scheme, of_scheme) in self.rows(results) {
-            let mut runs: Vec<&Run> =
-                of_scheme.into_iter().flatten().filter(|run| run.throughput_txn_s.is_some()).collect();
-            runs.sort_by_key(|run| run.choices.workers);
-            let points: Vec<(f64, f64)> = runs
-                .iter()
-                .map(|run| (run.choices.workers as f64, run.throughput_txn_s.unwrap_or(0.0)))
-                .collect();
+            let mut runs: Vec<(&Run, f64)> =
+                of_scheme.into_iter().flatten().filter_map(|run| Some((run, rate(run)?))).collect();
+            runs.sort_by_key(|(run, _)| run.choices.workers);
+            let points: Vec<(f64, f64)> =
+                runs.iter().map(|(run, rate)| (run.choices.workers as f64, *rate)).collect();
             let Some(at) = knee(&points) else { continue };
-            let (from, to) = (runs[at], runs[at + 1]);
-            let [before_us, after_us] = [from, to].map(core_us);
+            has_any = true;
+            let core_us = |(run, rate): (&Run, f64)| run.choices.workers as f64 * 1e6 / rate;
+            let [before_us, after_us] = [runs[at], runs[at + 1]].map(core_us);
+            let [(from, _), (to, _)] = [runs[at], runs[at + 1]];
             let spent = |run: &Run| run.simulation.as_ref().map(|simulation| simulation.spent.clone());
             let part = grown(&PARTS, (spent(from), before_us), (spent(to), after_us));
             let phase =
@@ -53,13 +54,13 @@ impl Scaling {
                 hottest.map_or("-".to_owned(), |part| part.name.clone()),
             ]);
         }
-        table.render()
+        if has_any { table.render() } else { "no scheme has one\n".to_owned() }
     }
 }
 
-/// Returns the microseconds of cores for each commit.
-fn core_us(run: &Run) -> f64 {
-    run.choices.workers as f64 * 1e6 / run.throughput_txn_s.unwrap_or(f64::NAN)
+/// Returns the throughput of a run that has commits.
+pub(super) fn rate(run: &Run) -> Option<f64> {
+    run.throughput_txn_s.filter(|rate| *rate > 0.0)
 }
 
 /// The shares of a time by name.

@@ -15,7 +15,7 @@ use runs::Phase;
 use self::retest::ChangedMachine;
 use crate::simulation::{ERROR_MAX, PARTS, limit};
 use crate::sweep::command;
-use crate::text::{Lines, Table, changed, count, duration_s, percent, plural};
+use crate::text::{Lines, Table, changed, count, duration, duration_s, percent, plural};
 use crate::{Catalogue, Plan, Refusal, Request, SimulationPlan, Starvation, machine};
 
 /// The question of a study of scaling.
@@ -56,6 +56,11 @@ impl Scaling {
         let simulation = any.simulation.as_ref().expect("the request has a machine");
         judge(cores, simulation)?;
         let machines = retest::machines(simulation, factors)?;
+        // What a changed machine does not allow is refused before the first point, not in their midst.
+        for machine in &machines[1..] {
+            let machine = Some(machine.asked.clone());
+            Plan::for_any_scheme(catalogue, &Request { machine, workers: Some(1), ..request.clone() })?;
+        }
         let plan = |&workers: &u64| {
             Plan::for_any_scheme(catalogue, &Request { workers: Some(workers), ..request.clone() })
         };
@@ -71,6 +76,10 @@ impl Scaling {
                     }
                 }
             }
+        }
+        if study.machines.len() > 1 && study.points.len() < 2 {
+            let says = "`--constants`: one point is no conclusion: give several schemes or numbers of cores";
+            return Err(Refusal(says.to_owned()));
         }
         let runs = |scheme: &str| study.points.iter().any(|point| study.name(*point) == scheme);
         match study.left_out.iter().find(|(scheme, ..)| !runs(scheme)) {
@@ -173,9 +182,9 @@ impl Scaling {
         ));
         if self.plans.len() > 1 {
             lines.add(format!(
-                "knees: numbers of cores from which the next one adds less than half of what it would add if all \
-                 cores kept their rate; the time of a core for a transaction there and on the next number, where \
-                 most of the difference is, and the hottest part on the next number\n{}",
+                "knees: the first number of cores from which the next one adds less than half of what it would add if \
+                 all cores kept their rate\nus/txn: the time of a core for a commit; part, phase: where it grows \
+                 most, and the share of the growth\n{}",
                 self.knees(results)
             ));
         }
@@ -347,23 +356,29 @@ fn judge(cores: &[u64], simulation: &SimulationPlan) -> Result<(), Refusal> {
 /// Says of a point that made no commits, or at its end none any more, whether it had too little time or was in a
 /// livelock.
 fn idle(run: &Run) -> Option<(&'static str, String)> {
-    let has_none = run.throughput_txn_s.is_none();
-    let at_the_end_s = run.series.as_ref().map_or(0.0, |series| {
-        let idle = series.measured_txn_s.iter().rev().take_while(|rate| **rate <= 0.0);
-        idle.count() as f64 * series.interval_s
-    });
-    let idle_s = if has_none { run.warmed_up_s + run.measured_s } else { at_the_end_s };
     if run.check.verdict == CheckVerdict::Failed {
         return None;
     }
-    if idle_s < Estimate::STALLED_NS as f64 / 1e9 {
+    let stalled_s = Estimate::STALLED_NS as f64 / 1e9;
+    let rates = run.series.as_ref().map_or(&[][..], |series| &series.measured_txn_s);
+    let interval_s = run.series.as_ref().map_or(0.0, |series| series.interval_s);
+    let idle_s = match rates.iter().rev().take_while(|rate| **rate <= 0.0).count() {
+        // A warm-up that ends before there were enough commits has stalled, or was too long.
+        0 if rates.is_empty() && run.is_warmup_steady == Some(false) && run.warmed_up_s >= stalled_s => {
+            stalled_s
+        }
+        idle => idle as f64 * interval_s,
+    };
+    // Intervals are whole nanoseconds, and their seconds are rounded.
+    if idle_s < stalled_s * 0.999_999 {
+        let has_none = run.throughput_txn_s.is_none_or(|rate| rate <= 0.0);
         return has_none.then(|| ("NO COMMITS", "counted none: ask for more with `--txns`.".to_owned()));
     }
     let hottest = run.simulation.as_ref().and_then(|simulation| simulation.hot_lines.first());
     let line = hottest
         .map_or_else(String::new, |line| format!("; they waited longest for a cache line, {}", line.name));
-    let says = format!("committed nothing in its last {} of simulated time{line}.", duration_s(idle_s));
-    Some(("LIVELOCK", says))
+    let time = duration((idle_s * 1e9) as u64);
+    Some(("LIVELOCK", format!("committed nothing in its last {time} of simulated time{line}.")))
 }
 
 /// Whether a run was not checked because most of its rows were never made.
@@ -420,16 +435,21 @@ mod tests {
     fn a_point_that_commits_nothing_for_long_is_a_livelock_with_its_line() {
         let line = HottestLine { name: "usertable row 3".to_owned(), share: 0.9 };
         let simulation = Simulation { hot_lines: vec![line], ..Simulation::default() };
-        let mut run = Run { simulation: Some(simulation), measured_s: 0.019, ..Run::default() };
-        assert_eq!(idle(&run).map(|(head, _)| head), Some("NO COMMITS"));
-        run.warmed_up_s = 0.001;
-        let (head, says) = idle(&run).expect("it made no commits");
-        assert!(head == "LIVELOCK" && says.contains("usertable row 3"), "{head}: {says}");
-        let measured_txn_s = vec![0.0, 5.0, 0.0, 0.0];
+        let mut run = Run { simulation: Some(simulation), throughput_txn_s: Some(0.0), ..Run::default() };
+        let head = |run: &Run| idle(run).map(|(head, _)| head);
+        assert_eq!(head(&run), Some("NO COMMITS"));
+        (run.is_warmup_steady, run.warmed_up_s) = (Some(false), 0.02);
+        assert_eq!(head(&run), Some("LIVELOCK"), "the warm-up was given up");
+        let series = |interval_s, rates: &[f64]| {
+            Some(Series { interval_s, measured_txn_s: rates.to_vec(), ..Series::default() })
+        };
+        run.series = series(0.01, &[0.0, 0.0]);
+        let (_, says) = idle(&run).expect("it made no commits");
+        assert!(says.contains("last 20.0 ms") && says.contains("usertable row 3"), "{says}");
         run.throughput_txn_s = Some(1.0);
-        run.series = Some(Series { interval_s: 0.009, measured_txn_s, ..Series::default() });
-        assert_eq!(idle(&run), None);
-        run.series.as_mut().expect("just set").interval_s = 0.011;
-        assert_eq!(idle(&run).map(|(head, _)| head), Some("LIVELOCK"));
+        run.series = series(0.009, &[0.0, 5.0, 0.0, 0.0]);
+        assert_eq!(head(&run), None);
+        run.series = series(0.011, &[0.0, 5.0, 0.0, 0.0]);
+        assert_eq!(head(&run), Some("LIVELOCK"));
     }
 }

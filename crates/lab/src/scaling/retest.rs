@@ -4,6 +4,7 @@
 use results::Run;
 use sim::machine::Basis;
 
+use super::knees::rate;
 use super::{Scaling, half_width};
 use crate::simulation::changed_machine;
 use crate::text::{Table, plural};
@@ -27,10 +28,11 @@ pub(super) struct ChangedMachine {
 /// # Errors
 /// A factor that is not positive, or that changes nothing.
 pub(super) fn machines(simulation: &SimulationPlan, factors: &[f64]) -> Result<Vec<ChangedMachine>, Refusal> {
-    for factor in factors {
-        if !(factor.is_finite() && *factor > 0.0 && (factor - 1.0).abs() > 1e-9) {
+    for (at, factor) in factors.iter().enumerate() {
+        let is_twice = factors[..at].iter().any(|other| (factor - other).abs() < 1e-9);
+        if is_twice || !(factor.is_finite() && *factor > 0.0 && (factor - 1.0).abs() > 1e-9) {
             return Err(Refusal(format!(
-                "`--constants {factor}`: give positive numbers other than 1, as in `--constants 0.7,1.3`"
+                "`--constants {factor}`: give different positive numbers other than 1, as in `--constants 0.7,1.3`"
             )));
         }
     }
@@ -46,16 +48,16 @@ pub(super) fn machines(simulation: &SimulationPlan, factors: &[f64]) -> Result<V
     Ok(all)
 }
 
-/// A conclusion from the throughputs of a study: at one point it is higher than at another one.
+/// A conclusion from the throughputs of a study: at one point it is higher than at others.
 struct Conclusion {
     says: String,
     /// The points: positions among those of a machine.
     higher: usize,
-    lower: usize,
+    lower: Vec<usize>,
 }
 
 /// The answer of a machine to a conclusion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Answer {
     Stands,
     Undecided,
@@ -75,7 +77,7 @@ fn answer(higher: &Run, lower: &Run) -> Option<Answer> {
 
 /// Returns the interval of 95% confidence of a throughput: all if its width is not known.
 fn interval(run: &Run) -> Option<(f64, f64)> {
-    let (rate, width) = (run.throughput_txn_s?, half_width(run).unwrap_or(f64::INFINITY));
+    let (rate, width) = (rate(run)?, half_width(run).unwrap_or(f64::INFINITY));
     Some((rate - rate * width, rate + rate * width))
 }
 
@@ -84,42 +86,47 @@ impl Scaling {
     pub(super) fn retest(&self, results: &[Option<Run>]) -> String {
         let all: Vec<&[Option<Run>]> = results.chunks(self.points.len()).collect();
         let mut table = Table::default();
-        table.row(["conclusion", "ratio", "lowest", "highest", "stands", "undecided", "turns with"]);
-        for conclusion in self.conclusions(all[0]) {
-            let Conclusion { says, higher, lower } = conclusion;
+        table.row([
+            "conclusion",
+            "ratio",
+            "lowest",
+            "highest",
+            "stands",
+            "undecided",
+            "no figure",
+            "reversed by",
+        ]);
+        for Conclusion { says, higher, lower } in self.conclusions(all[0]) {
             let mut ratios = Vec::new();
-            let (mut stands, mut undecided, mut turned) = (0, 0, Vec::new());
+            let (mut stands, mut undecided, mut unknown, mut reversed) = (0, 0, 0, Vec::new());
             for (machine, runs) in self.machines.iter().zip(&all) {
-                let (Some(high), Some(low)) = (&runs[higher], &runs[lower]) else { continue };
-                let Some(answer) = answer(high, low) else { continue };
-                ratios.extend(ratio(high, low));
+                let judged = judged(runs, higher, &lower);
+                ratios.extend(judged.map(|(_, ratio)| ratio));
                 let Some((change, basis)) = &machine.change else { continue };
-                match answer {
-                    Answer::Stands => stands += 1,
-                    Answer::Undecided => undecided += 1,
-                    Answer::Turns => turned.push(format!("{change} ({})", basis.name())),
+                match judged.map(|(answer, _)| answer) {
+                    Some(Answer::Stands) => stands += 1,
+                    Some(Answer::Undecided) => undecided += 1,
+                    Some(Answer::Turns) => reversed.push(format!("{change} ({})", basis.name())),
+                    None => unknown += 1,
                 }
             }
-            let extreme =
-                |pick: fn(f64, f64) -> f64| ratios.iter().copied().reduce(pick).map_or("-".to_owned(), times);
-            let more = turned.len().saturating_sub(NAMED);
-            let mut named = turned[..turned.len().min(NAMED)].join(", ");
+            let extreme = |pick: fn(f64, f64) -> f64| ratios.iter().copied().reduce(pick);
+            let cells = [ratios.first().copied(), extreme(f64::min), extreme(f64::max)];
+            let [ratio, lowest, highest] =
+                cells.map(|ratio| ratio.map_or("-".to_owned(), |it| format!("{it:.2}")));
+            let more = reversed.len().saturating_sub(NAMED);
+            let mut named = reversed[..reversed.len().min(NAMED)].join(", ");
             if more > 0 {
                 named = format!("{named} and {more} more");
             }
-            table.row([
-                says,
-                ratios.first().map_or("-".to_owned(), |ratio| times(*ratio)),
-                extreme(f64::min),
-                extreme(f64::max),
-                stands.to_string(),
-                undecided.to_string(),
-                if named.is_empty() { "-".to_owned() } else { named },
-            ]);
+            let named = if named.is_empty() { "-".to_owned() } else { named };
+            let [stands, undecided, unknown] =
+                [stands, undecided, unknown].map(|number: i32| number.to_string());
+            table.row([says, ratio, lowest, highest, stands, undecided, unknown, named]);
         }
         format!(
-            "conclusions, tested again on {} that differ from this one in a constant; those of its shape and of its \
-             log stay\n{}",
+            "conclusions, tested again on {} that differ from this one in a constant; constants of the shape and of \
+             the log are not changed\n{}",
             plural(self.machines.len() - 1, "machine"),
             table.render()
         )
@@ -129,7 +136,7 @@ impl Scaling {
     /// the order differ by more than chance, and the number of cores on which each scheme is best.
     fn conclusions(&self, runs: &[Option<Run>]) -> Vec<Conclusion> {
         let mut all = Vec::new();
-        let rate = |point: usize| runs[point].as_ref().and_then(|run| run.throughput_txn_s);
+        let rate = |point: usize| runs[point].as_ref().and_then(rate);
         let ordered = |keep: &dyn Fn((usize, usize)) -> bool| {
             let points = (0..self.points.len()).filter(|point| keep(self.points[*point]));
             let mut rates: Vec<(f64, usize)> =
@@ -137,9 +144,8 @@ impl Scaling {
             rates.sort_by(|one, other| other.0.total_cmp(&one.0));
             rates.into_iter().map(|(_, point)| point).collect::<Vec<usize>>()
         };
-        let is_sure = |higher: usize, lower: usize| {
-            let (Some(high), Some(low)) = (&runs[higher], &runs[lower]) else { return false };
-            answer(high, low) == Some(Answer::Stands)
+        let is_sure = |higher: usize, lower: &[usize]| {
+            judged(runs, higher, lower).is_some_and(|(answer, _)| answer == Answer::Stands)
         };
         let cores = |point: usize| self.plans[self.points[point].0].job.workers;
         for at in 0..self.plans.len() {
@@ -147,27 +153,33 @@ impl Scaling {
             for (&higher, &lower) in order.iter().zip(order.iter().skip(1)) {
                 let [one, other] = [higher, lower].map(|point| self.name(self.points[point]));
                 let says = format!("{one} ahead of {other} on {}", plural(cores(higher), "core"));
-                all.extend(is_sure(higher, lower).then_some(Conclusion { says, higher, lower }));
+                let lower = vec![lower];
+                all.extend(is_sure(higher, &lower).then_some(Conclusion { says, higher, lower }));
             }
         }
         for position in 0..self.plans[0].subjects.len() {
             let order = ordered(&|(_, scheme)| scheme == position);
-            if let [best, next, ..] = order[..] {
-                let name = self.name(self.points[best]);
-                let says = format!("{name} best on {}, next on {}", plural(cores(best), "core"), cores(next));
-                all.extend(is_sure(best, next).then_some(Conclusion { says, higher: best, lower: next }));
+            if let [best, others @ ..] = &order[..]
+                && !others.is_empty()
+            {
+                let (higher, lower) = (*best, others.to_vec());
+                let says =
+                    format!("{} best on {}", self.name(self.points[higher]), plural(cores(higher), "core"));
+                all.extend(is_sure(higher, &lower).then_some(Conclusion { says, higher, lower }));
             }
         }
         all
     }
 }
 
-fn ratio(high: &Run, low: &Run) -> Option<f64> {
-    Some(high.throughput_txn_s? / low.throughput_txn_s?)
-}
-
-fn times(ratio: f64) -> String {
-    format!("{ratio:.2}")
+/// Says whether the throughput of a machine's run is higher than that of others, and returns its ratio to the highest
+/// of these. `None` if a run has no throughput.
+fn judged(runs: &[Option<Run>], higher: usize, lower: &[usize]) -> Option<(Answer, f64)> {
+    let high = runs[higher].as_ref()?;
+    let lower: Vec<&Run> = lower.iter().map(|point| runs[*point].as_ref()).collect::<Option<_>>()?;
+    let answers: Vec<Answer> = lower.iter().map(|low| answer(high, low)).collect::<Option<_>>()?;
+    let most = lower.iter().filter_map(|low| rate(low)).reduce(f64::max)?;
+    Some((answers.into_iter().max()?, rate(high)? / most))
 }
 
 #[cfg(test)]
@@ -192,6 +204,21 @@ mod tests {
     }
 
     #[test]
+    fn a_best_point_is_above_all_others() {
+        let runs = [100.0, 150.0, 90.0, 152.0].map(|rate| Some(run(rate, Some(0.02))));
+        let found = |higher, lower: &[usize]| judged(&runs, higher, lower).map(|(answer, _)| answer);
+        assert_eq!(found(1, &[0, 2]), Some(Answer::Stands));
+        assert_eq!(found(1, &[0, 2, 3]), Some(Answer::Undecided));
+        assert_eq!(found(0, &[2, 3]), Some(Answer::Turns));
+        assert_eq!(judged(&runs, 1, &[0, 2]).map(|(_, ratio)| ratio), Some(1.5));
+        assert_eq!(
+            judged(&[Some(run(0.0, None)), Some(run(1.0, None))], 0, &[1]),
+            None,
+            "nothing was committed"
+        );
+    }
+
+    #[test]
     fn each_constant_that_runs_depend_on_is_changed_by_each_factor() {
         let epyc = SimulationPlan::whole("epyc").expect("a machine of the program");
         let all = machines(&epyc, &[0.7, 1.3]).expect("good factors");
@@ -203,8 +230,8 @@ mod tests {
         let changed = SimulationPlan::whole("epyc@memory.latency_ns*0.7").expect("a machine");
         assert_eq!(changed.machine.memory.latency_ps, (epyc.machine.memory.latency_ps * 7).div_ceil(10));
         assert_ne!(changed.digest, epyc.digest);
-        for factor in [0.0, -1.0, 1.0, f64::NAN] {
-            let refusal = machines(&epyc, &[factor]).expect_err("a bad factor").to_string();
+        for factors in [&[0.0][..], &[-1.0], &[1.0], &[f64::NAN], &[0.7, 0.7]] {
+            let refusal = machines(&epyc, factors).expect_err("a bad factor").to_string();
             assert!(refusal.contains("0.7,1.3"), "{refusal}");
         }
     }

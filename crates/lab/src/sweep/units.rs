@@ -250,13 +250,20 @@ impl Unit {
     /// Returns the command line that makes this single run.
     pub fn line(&self) -> String {
         let folder = if self.is_log_in_memory { format!("TMPDIR={} ", super::MEMORY) } else { String::new() };
-        format!("{folder}contend {}", self.command().join(" "))
+        let words: Vec<String> = self.command().iter().map(|word| quoted(word)).collect();
+        format!("{folder}contend {}", words.join(" "))
     }
 
     /// Returns the arguments with which `contend` makes this single run, and prints one line of JSON.
     pub fn command(&self) -> Vec<String> {
         command(&self.request)
     }
+}
+
+/// Returns a word as shells take it: in quotes if a shell would read more than letters in it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=,@+%".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// Returns the arguments with which `contend` makes the runs of a request, and prints a line of JSON for each.
@@ -583,5 +590,12 @@ mod tests {
             .expect_err("too many")
             .0;
         assert!(says.contains("fewer"), "{says}");
+    }
+
+    #[test]
+    fn words_that_a_shell_would_change_are_quoted() {
+        assert_eq!(quoted("tpcc.mix=45,43,4"), "tpcc.mix=45,43,4");
+        assert_eq!(quoted("epyc@memory.latency_ns*1.3"), "'epyc@memory.latency_ns*1.3'");
+        assert_eq!(quoted("it's.toml"), r"'it'\''s.toml'");
     }
 }

@@ -131,10 +131,12 @@ impl Caches {
     /// Counts where the time goes from now on, and nothing that was before; or until now.
     pub(super) fn measure(&mut self, is_on: bool) {
         if is_on {
-            self.spent = Spent::default();
+            (self.spent, self.measured) = (Spent::default(), None);
             self.lines.forget_waits();
+        } else {
+            // The end is told more than once; the first time counts.
+            self.measured.get_or_insert(self.spent);
         }
-        self.measured = (!is_on).then_some(self.spent);
     }
 
     /// The time of all accesses that count.
@@ -153,7 +155,7 @@ impl Caches {
             Some(0)
         } else if private.l2.has(id, version) {
             private.l1.put(id, version);
-            Some(self.machine.l2.latency_ps - self.machine.l1.latency_ps)
+            Some(self.machine.l2.latency_ps.saturating_sub(self.machine.l1.latency_ps))
         } else {
             None
         };

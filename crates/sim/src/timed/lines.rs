@@ -86,13 +86,6 @@ impl Lines {
         self.all.iter_mut().for_each(|line| line.waited_ps = 0);
     }
 
-    /// The address of a line: a search.
-    pub(super) fn address(&self, line: LineId) -> usize {
-        let used = self.pages.iter().filter(|(page, first)| *page != usize::MAX && *first <= line);
-        let (page, first) = used.max_by_key(|(_, first)| *first).expect("a line is in a page");
-        page * PAGE_BYTES + (((line - first) as usize) << self.line_shift)
-    }
-
     /// The addresses of the lines for which threads have waited longest, with the picoseconds that they have waited.
     pub(super) fn hottest(&self, count: usize) -> Vec<(usize, u64)> {
         let mut waited: Vec<(u64, usize)> = self
@@ -104,19 +97,21 @@ impl Lines {
             .collect();
         waited.sort_unstable_by(|one, other| other.cmp(one));
         waited.truncate(count);
+        let lines: Vec<LineId> = waited.iter().map(|(_, at)| *at as LineId).collect();
+        self.addresses(&lines).into_iter().zip(waited.into_iter().map(|(ps, _)| ps)).collect()
+    }
+
+    /// The addresses of lines.
+    pub(super) fn addresses(&self, lines: &[LineId]) -> Vec<usize> {
         // The pages in the order of their lines, so that each address is found at once.
-        let mut pages: Vec<(usize, usize)> = self
-            .pages
-            .iter()
-            .filter(|(page, _)| *page != usize::MAX)
-            .map(|(page, first)| (*first as usize, *page))
-            .collect();
+        let used = self.pages.iter().filter(|(page, _)| *page != usize::MAX);
+        let mut pages: Vec<(LineId, usize)> = used.map(|(page, first)| (*first, *page)).collect();
         pages.sort_unstable();
-        let address = |line: usize| {
-            let (first, page) = pages[pages.partition_point(|(first, _)| *first <= line) - 1];
-            page * PAGE_BYTES + ((line - first) << self.line_shift)
+        let address = |line: &LineId| {
+            let (first, page) = pages[pages.partition_point(|(first, _)| first <= line) - 1];
+            page * PAGE_BYTES + (((line - first) as usize) << self.line_shift)
         };
-        waited.into_iter().map(|(ps, at)| (address(at), ps)).collect()
+        lines.iter().map(address).collect()
     }
 
     /// The version of a line.

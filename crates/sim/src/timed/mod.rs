@@ -418,12 +418,17 @@ impl State {
         }
         let mut lookers: BTreeMap<LineId, usize> = BTreeMap::new();
         for worker in self.workers.iter().filter(|worker| !worker.has_ended) {
-            // Who does not wait right now looks at the same lines again.
-            let len = worker.watched_len.max(worker.waited_len).min(WATCHED_MAX);
-            worker.watched[..len].iter().for_each(|(line, _)| *lookers.entry(*line).or_default() += 1);
+            // Who does not wait right now looks at the same lines again. Who has loaded more lines than are noted may
+            // look at others.
+            let len = worker.watched_len.max(worker.waited_len);
+            let lines: BTreeSet<LineId> = worker.watched.iter().take(len).map(|(line, _)| *line).collect();
+            lines
+                .iter()
+                .filter(|_| len <= WATCHED_MAX)
+                .for_each(|line| *lookers.entry(*line).or_default() += 1);
         }
         let most = lookers.into_iter().max_by_key(|&(line, lookers)| (lookers, Reverse(line)));
-        let line = most.map(|(line, lookers)| (self.caches.lines.address(line), lookers));
+        let line = most.map(|(line, lookers)| (self.caches.lines.addresses(&[line])[0], lookers));
         StuckWorkers { workers: self.left, line }
     }
 

@@ -1,7 +1,7 @@
 //! The turns of workers: whose time is the least.
 
 /// Bits of a worker's number in a turn.
-const WORKER_BITS: u32 = 12;
+const WORKER_BITS: u32 = 15;
 
 /// The turn of a worker that has none.
 const NEVER: u64 = u64::MAX;

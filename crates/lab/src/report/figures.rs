@@ -210,7 +210,7 @@ impl Drawn<'_> {
         let grid = self.throughput_grid();
         let caption = format!(
             "Medians of the repetitions with exact intervals; a line between two points is no measurement.{}{}",
-            if self.across().is_some_and(|across| self.study.axes[across].name == WORKERS) {
+            if self.is_by_workers() {
                 " A hollow marker is a knee: the next number of workers adds less than half of what it would add if \
                  all kept their rate."
             } else {
@@ -230,12 +230,26 @@ impl Drawn<'_> {
         }
     }
 
-    /// Returns the axis of throughputs, with room for all lines of the study.
+    /// Returns the axis of throughputs, with room for all lines of the study. It is logarithmic if they are by the
+    /// number of workers and far apart.
     pub(super) fn throughput_axis(&self) -> Axis {
-        let tops = self.study.lines.iter().filter_map(|line| {
-            Some(line.line.interval.map_or(line.line.median()?, |interval| interval.high))
-        });
-        Axis::numbers("transactions a second", Scale::from_zero(tops), si)
+        let medians: Vec<f64> = self.study.lines.iter().filter_map(|line| line.line.median()).collect();
+        let ends = medians.iter().copied().reduce(f64::min).zip(medians.iter().copied().reduce(f64::max));
+        let is_wide = ends.is_some_and(|(low, high)| low > 0.0 && high > WIDE * low);
+        let scale = if is_wide && self.is_by_workers() {
+            Scale::log_over(medians)
+        } else {
+            let tops = self.study.lines.iter().filter_map(|line| {
+                Some(line.line.interval.map_or(line.line.median()?, |interval| interval.high))
+            });
+            Scale::from_zero(tops)
+        };
+        Axis::numbers("transactions a second", scale, si)
+    }
+
+    /// Whether lines are drawn along the number of workers.
+    fn is_by_workers(&self) -> bool {
+        self.across().is_some_and(|across| self.study.axes[across].name == WORKERS)
     }
 
     /// Returns the table of throughputs, which is the same as that of a sweep.
@@ -557,6 +571,9 @@ type Told = (f64, Option<(f64, f64)>, String);
 
 /// The axis on which curves of throughput have knees.
 const WORKERS: &str = "workers";
+
+/// The ratio of throughputs beyond which a linear axis shows too little of the low ones.
+const WIDE: f64 = 30.0;
 
 /// Says of a point that it is a knee.
 const KNEE: &str = "; a knee: the next number of workers adds little";

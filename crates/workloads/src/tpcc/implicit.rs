@@ -9,7 +9,7 @@ use sync::Latched;
 use super::keys::{
     CustomerKey, CustomerNameKey, CustomerOrderKey, NewOrderKey, OrderKey, OrderLineKey, StockKey,
 };
-use super::random::NuRand;
+use super::random::{NAMES, NuRand, last_name};
 use super::rows::{DISTRICTS, NewOrder};
 use super::schema::Tables;
 use super::settings::Settings;
@@ -21,27 +21,31 @@ pub(super) struct Rows {
     settings: Settings,
     tables: Tables,
     names: NuRand,
+    /// The place of each last name, by its number, among all in the order of keys.
+    ranks: Vec<u16>,
     cache: Latched<Cache>,
 }
 
 /// The order of the entries of districts, which takes long to compute.
 #[derive(Debug)]
 struct Cache {
-    /// The customers of each district by name, counted from 0; none if not computed yet.
+    /// The customers of each district by last name, counted from 0; none if not computed yet.
     by_name: Vec<Option<Box<[u16]>>>,
     /// The initial orders of the customers of each district, counted from 0; none if not computed yet.
     by_customer: Vec<Option<Box<[u16]>>>,
     /// The number of order lines before each initial order of a district, and of all; of the district that was
     /// looked at last.
     lines: Option<(usize, Vec<u32>)>,
+    /// The number of order lines of each district; none if not computed yet.
+    all_lines: Option<Vec<usize>>,
 }
 
 impl Rows {
     pub(super) fn new(settings: &Settings, tables: Tables) -> Self {
         let none = || vec![None; settings.districts()];
-        let cache = Cache { by_name: none(), by_customer: none(), lines: None };
+        let cache = Cache { by_name: none(), by_customer: none(), lines: None, all_lines: None };
         let names = NuRand::names_load(u64::from(settings.customers));
-        Self { settings: settings.clone(), tables, names, cache: Latched::new(cache) }
+        Self { settings: settings.clone(), tables, names, ranks: ranks(), cache: Latched::new(cache) }
     }
 
     fn has_district(&self, warehouse: u16, district: u8) -> bool {
@@ -58,14 +62,30 @@ impl Rows {
         let key = |customer: u16| {
             self.settings.customer_name(warehouse, district, u32::from(customer) + 1, self.names)
         };
+        let rank = |customer: u16| {
+            let name = self.settings.last_name_of(warehouse, district, u32::from(customer) + 1, self.names);
+            self.ranks[name as usize]
+        };
         let mut cache = self.cache.lock();
         let order = cache.by_name[number].get_or_insert_with(|| {
-            let mut all: Vec<_> =
-                (0..self.settings.customers as u16).map(|at| (key(at).ordered(), at)).collect();
+            let mut all: Vec<_> = (0..self.settings.customers as u16).map(|at| (rank(at), at)).collect();
             all.sort_unstable();
             all.into_iter().map(|(_, customer)| customer).collect()
         });
-        order[places].iter().map(|&customer| key(customer)).collect()
+        // The order by last name alone is cheap. First names decide only among those of one last name, of which there
+        // are few.
+        let is_one_name = |place: usize| rank(order[place - 1]) == rank(order[place]);
+        let (mut start, mut end) = (places.start, places.end);
+        while (1..order.len()).contains(&start) && is_one_name(start) {
+            start -= 1;
+        }
+        while (1..order.len()).contains(&end) && is_one_name(end) {
+            end += 1;
+        }
+        let mut keys: Vec<CustomerNameKey> =
+            order[start..end].iter().map(|&customer| key(customer)).collect();
+        keys.sort_unstable_by_key(|key| key.ordered());
+        keys[places.start - start..places.end - start].to_vec()
     }
 
     /// The keys of some entries of the index by customer of a district.
@@ -106,6 +126,18 @@ impl Rows {
         };
         places.map(key).collect()
     }
+}
+
+/// The place of each last name, by its number, among all in the order of keys.
+fn ranks() -> Vec<u16> {
+    let key = |number: u64| CustomerNameKey::all_named(1, 1, last_name(number)).start().ordered();
+    let mut names: Vec<_> = (0..NAMES).map(|number| (key(number), number)).collect();
+    names.sort_unstable();
+    let mut ranks = vec![0; names.len()];
+    for (rank, (_, number)) in (0..).zip(names) {
+        ranks[number as usize] = rank;
+    }
+    ranks
 }
 
 /// Appends the words of the column groups of a row.
@@ -188,7 +220,8 @@ impl ImplicitRows for Rows {
                 let of = |order| usize::from(settings.lines(warehouse, district, order));
                 (1..=settings.customers).map(of).sum()
             };
-            return districts.map(lines).collect();
+            let mut cache = self.cache.lock();
+            return cache.all_lines.get_or_insert_with(|| districts.map(lines).collect()).clone();
         }
         let is_new = table == self.tables.new_order.id();
         let len = if is_new { settings.undelivered() } else { settings.customers };
@@ -219,6 +252,33 @@ impl ImplicitRows for Rows {
                 assert_eq!(table, self.tables.order.id(), "orders have the other secondary index");
                 Some(u64::from(typed::<CustomerOrderKey>(key).order()))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::declared;
+    use super::*;
+
+    /// With more customers than last names, first names decide among those of one last name.
+    #[test]
+    fn any_part_of_a_district_is_in_the_order_of_names() {
+        let (tpcc, _) = declared(&[("warehouses", "2")], 1);
+        let rows = Rows::new(&tpcc.settings, tpcc.tables);
+        for number in [0, 13] {
+            let (warehouse, district) = Settings::district_of(number);
+            let key = |customer| rows.settings.customer_name(warehouse, district, customer, rows.names);
+            let mut all: Vec<CustomerNameKey> = (1..=3_000).map(key).collect();
+            all.sort_unstable_by_key(|key| key.ordered());
+            for places in [0..0, 0..3_000, 0..7, 2_991..3_000, 1_500..1_513, 700..701, 3_000..3_000] {
+                assert_eq!(
+                    rows.name_keys(number, places.clone()),
+                    all[places.clone()],
+                    "{number} {places:?}"
+                );
+            }
+            assert!((0..2_990).step_by(10).all(|at| rows.name_keys(number, at..at + 10) == all[at..at + 10]));
         }
     }
 }

@@ -187,6 +187,12 @@ impl Settings {
         CustomerNameKey { warehouse, district, last, first, customer }
     }
 
+    /// The number of a customer's last name, computed without the rest of the row.
+    pub(super) fn last_name_of(&self, warehouse: u16, district: u8, customer: u32, names: NuRand) -> u64 {
+        let key = [u64::from(warehouse), u64::from(district), u64::from(customer)];
+        Named::number(&mut self.stream(Stream::Customer, &key), customer, names)
+    }
+
     fn history(&self, warehouse: u16, district: u8, customer: u32) -> History {
         let key = [u64::from(warehouse), u64::from(district), u64::from(customer)];
         let rng = &mut self.stream(Stream::History, &key);
@@ -271,11 +277,16 @@ struct Named {
 
 impl Named {
     fn draw(rng: &mut Rng, customer: u32, names: NuRand) -> Self {
-        // The first 1,000 customers have the 1,000 names, so that every name is in use.
-        let name = if customer <= 1_000 { u64::from(customer) - 1 } else { names.draw(rng) };
+        let name = Self::number(rng, customer, names);
         let discount = rng.below(5_001) as u32;
         let is_bad = rng.below(10) == 0;
         Self { discount, is_bad, last: last_name(name), first: letters(rng, 8, 16) }
+    }
+
+    /// Draws the number of the last name: the first draw of a customer.
+    fn number(rng: &mut Rng, customer: u32, names: NuRand) -> u64 {
+        // The first 1,000 customers have the 1,000 names, so that every name is in use.
+        if customer <= 1_000 { u64::from(customer) - 1 } else { names.draw(rng) }
     }
 }
 

@@ -72,7 +72,7 @@ impl NuRand {
 }
 
 /// The number of last names.
-const NAMES: u64 = 1_000;
+pub(super) const NAMES: u64 = 1_000;
 
 /// Returns the last name of a number from 0 to 999 (TPC-C 4.3.2.3).
 pub(super) fn last_name(number: u64) -> Text<16> {

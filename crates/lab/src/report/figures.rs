@@ -235,7 +235,7 @@ impl Drawn<'_> {
     pub(super) fn throughput_axis(&self) -> Axis {
         let medians: Vec<f64> = self.study.lines.iter().filter_map(|line| line.line.median()).collect();
         let ends = medians.iter().copied().reduce(f64::min).zip(medians.iter().copied().reduce(f64::max));
-        let is_wide = ends.is_some_and(|(low, high)| low > 0.0 && high > WIDE * low);
+        let is_wide = ends.is_some_and(|(low, high)| low > 0.0 && high > FAR_APART * low);
         let scale = if is_wide && self.is_by_workers() {
             Scale::log_over(medians)
         } else {
@@ -573,7 +573,7 @@ type Told = (f64, Option<(f64, f64)>, String);
 const WORKERS: &str = "workers";
 
 /// The ratio of throughputs beyond which a linear axis shows too little of the low ones.
-const WIDE: f64 = 30.0;
+const FAR_APART: f64 = 30.0;
 
 /// Says of a point that it is a knee.
 const KNEE: &str = "; a knee: the next number of workers adds little";

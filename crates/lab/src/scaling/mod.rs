@@ -47,8 +47,8 @@ impl Scaling {
     /// Checks a question.
     ///
     /// # Errors
-    /// Numbers of cores that are illegal or given twice, everything that [`Plan::new`] refuses, and schemes that can
-    /// run no point.
+    /// Numbers of cores that are illegal or given twice, factors that are not positive, change nothing or are given
+    /// twice, everything that [`Plan::new`] refuses, and schemes that can run no point.
     pub fn new(catalogue: Catalogue, question: &ScalingQuestion) -> Result<Self, Refusal> {
         let ScalingQuestion { request, cores, factors } = question;
         // The machine is read before the cores are judged: the refusal has their range.

@@ -106,6 +106,12 @@ fn values_mut<W: Workload>(call: &mut Call) -> &mut Values<W> {
 }
 
 impl Ledger {
+    /// A ledger of no program.
+    #[cfg(test)]
+    pub(crate) fn empty() -> Self {
+        Self(Box::new(()))
+    }
+
     /// Returns the ledger of the workload that made it.
     ///
     /// # Panics

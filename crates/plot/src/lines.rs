@@ -57,6 +57,9 @@ pub struct Point {
 
 /// Distance in pixels between points of different series at the same place, so that their intervals do not overlap.
 const BESIDE: f64 = 4.0;
+/// The greatest distance in pixels between such points of the first and of the last series: of many series, the
+/// intervals overlap, as the points would otherwise be far from their place.
+const BESIDE_ALL: f64 = 28.0;
 
 impl Lines<'_> {
     /// Draws the plot.
@@ -69,8 +72,9 @@ impl Lines<'_> {
         let has_intervals =
             self.series.iter().flat_map(|series| &series.points).any(|point| point.interval.is_some());
         let middle = (self.series.len() as f64 - 1.0) / 2.0;
+        let step = BESIDE.min(BESIDE_ALL / (2.0 * middle).max(1.0));
         for (at, series) in self.series.iter().enumerate() {
-            let beside = if has_intervals { (at as f64 - middle) * BESIDE } else { 0.0 };
+            let beside = if has_intervals { (at as f64 - middle) * step } else { 0.0 };
             let body = series.draw(&frame, beside);
             frame.body += &body;
         }
@@ -169,6 +173,24 @@ mod tests {
             panel.body
         );
         assert!(panel.body.contains("a&lt;b</text>") && panel.body.contains("<title>5 at 1</title>"));
+    }
+
+    #[test]
+    fn points_of_many_lines_stay_near_their_place() {
+        let left_ends = |count: usize| -> Vec<f64> {
+            let panel = plot(&vec!["one"; count]);
+            let first_of_each = panel.body.split("\" d=\"M").skip(1).step_by(2);
+            let left = first_of_each
+                .map(|path| path.split(' ').next().expect("a number").parse().expect("a number"));
+            left.collect()
+        };
+        let span = |count| {
+            let ends = left_ends(count);
+            assert_eq!(ends.len(), count);
+            ends[count - 1] - ends[0]
+        };
+        assert!((span(3) - 2.0 * BESIDE).abs() < 0.1, "{}", span(3));
+        assert!((span(30) - BESIDE_ALL).abs() < 0.5, "{}", span(30));
     }
 
     #[test]

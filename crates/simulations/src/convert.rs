@@ -101,8 +101,15 @@ pub(crate) fn arrived(arrived: stepped::Arrived) -> native::Arrived {
 
 /// The throughput by interval.
 pub(crate) fn series(series: stepped::ThroughputSeries) -> native::ThroughputSeries {
-    let stepped::ThroughputSeries { interval_ns, warmup_txn_s, measured_txn_s, warmup_ns, is_warm } = series;
-    native::ThroughputSeries { interval_ns, warmup_txn_s, measured_txn_s, warmup_ns, is_warm }
+    let stepped::ThroughputSeries {
+        interval_ns,
+        warmup_txn_s,
+        measured_txn_s,
+        warmup_ns,
+        measured_ns,
+        is_warm,
+    } = series;
+    native::ThroughputSeries { interval_ns, warmup_txn_s, measured_txn_s, warmup_ns, measured_ns, is_warm }
 }
 
 /// The verdict of the check.

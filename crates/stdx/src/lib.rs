@@ -14,5 +14,5 @@ mod zipf;
 pub use histogram::Histogram;
 pub use permutation::Permutation;
 pub use retry_counts::RetryCounts;
-pub use rng::Rng;
+pub use rng::{Path, Rng};
 pub use zipf::Zipf;

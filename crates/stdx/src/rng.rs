@@ -14,6 +14,35 @@ const fn splitmix(state: &mut u64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// A path of numbers that names a stream, for example (seed, table, key). Who draws one number from each of many streams
+/// keeps the part of the path that all of them share.
+#[derive(Clone, Copy, Debug)]
+pub struct Path(u64);
+
+impl Path {
+    /// Makes a path.
+    #[inline]
+    pub const fn new(parts: &[u64]) -> Self {
+        Self(0x636f_6e74_656e_6421).join(parts)
+    }
+
+    /// The path with more numbers behind it.
+    #[inline]
+    pub const fn join(mut self, mut parts: &[u64]) -> Self {
+        while let [part, rest @ ..] = parts {
+            self.0 = splitmix(&mut self.0) ^ *part;
+            parts = rest;
+        }
+        self
+    }
+
+    /// Makes the stream of the path. It is independent of the streams of all other paths.
+    #[inline]
+    pub const fn rng(mut self) -> Rng {
+        Rng::new(splitmix(&mut self.0))
+    }
+}
+
 impl Rng {
     /// Makes the stream of a seed.
     #[inline]
@@ -22,15 +51,10 @@ impl Rng {
         Self([splitmix(&mut state), splitmix(&mut state), splitmix(&mut state), splitmix(&mut state)])
     }
 
-    /// Makes the stream of a path of numbers, for example (seed, table, key). It is independent of the streams of all
-    /// other paths.
+    /// Makes the stream of a path of numbers: see [`Path::rng`].
     #[inline]
     pub fn from_path(path: &[u64]) -> Self {
-        let mut state = 0x636f_6e74_656e_6421;
-        for &part in path {
-            state = splitmix(&mut state) ^ part;
-        }
-        Self::new(splitmix(&mut state))
+        Path::new(path).rng()
     }
 
     /// The next 64 random bits.
@@ -114,5 +138,7 @@ mod tests {
         let first = |path: &[u64]| Rng::from_path(path).next_u64();
         assert_ne!(first(&[1, 2, 3]), first(&[1, 3, 2]));
         assert_ne!(first(&[1, 2]), first(&[1, 2, 0]));
+        assert_eq!(first(&[1, 2, 3]), Path::new(&[1]).join(&[2, 3]).rng().next_u64());
+        assert_eq!(first(&[1, 2, 3]), 0x1ab5_ff0a_b69c_a927, "a path means the same for ever");
     }
 }

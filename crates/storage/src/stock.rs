@@ -4,7 +4,7 @@ use crate::arena::{Block, BlockArena, Reserve};
 
 /// Blocks that a slot takes from an arena at a time at first, and at least.
 pub(crate) const BATCH: usize = 16;
-/// Bytes of the blocks of new rows that a slot takes at a time at most, unless [`BATCH`] blocks are more.
+/// Bytes of the blocks that a slot takes at a time at most, unless [`BATCH`] blocks are more.
 const BATCH_BYTES_MAX: usize = 32 << 10;
 /// A slot that takes blocks again within so many attempts takes twice as many.
 const ATTEMPTS_MIN: u32 = 32;
@@ -15,8 +15,6 @@ const ATTEMPTS_MAX: u32 = 4 * ATTEMPTS_MIN;
 #[derive(Debug)]
 pub(crate) struct Stock {
     blocks: Vec<Block>,
-    /// Bytes of the blocks that the slot takes at a time at most, unless [`BATCH`] blocks are more.
-    batch_bytes_max: usize,
     /// The number of blocks that the slot took last.
     batch: usize,
     /// The attempt in which it took them.
@@ -24,20 +22,10 @@ pub(crate) struct Stock {
 }
 
 impl Stock {
-    /// A stock of rows. A slot takes as many at a time as it uses in some tens of attempts: the word that counts an
-    /// arena's blocks belongs to all, and a thousand cores cannot change it for each few rows.
-    pub(crate) fn of_rows() -> Self {
-        Self::new(BATCH_BYTES_MAX)
-    }
-
-    /// A stock of versions, of which [`BATCH`] are taken at a time: most come back soon, if not always to the slot that
-    /// took them.
-    pub(crate) fn of_versions() -> Self {
-        Self::new(0)
-    }
-
-    fn new(batch_bytes_max: usize) -> Self {
-        Self { blocks: Vec::new(), batch_bytes_max, batch: BATCH / 2, taken_in: 0 }
+    /// An empty stock. A slot takes as many blocks at a time as it uses in some tens of attempts: the words of an arena
+    /// belong to all, and a thousand cores cannot change them for each few blocks.
+    pub(crate) fn new() -> Self {
+        Self { blocks: Vec::new(), batch: BATCH / 2, taken_in: 0 }
     }
 
     /// The number of blocks to take in an attempt.
@@ -47,7 +35,7 @@ impl Stock {
             ATTEMPTS_MIN..=ATTEMPTS_MAX => self.batch,
             _ => self.batch / 2,
         };
-        batch.min(self.batch_bytes_max / arena.stride()).max(BATCH)
+        batch.min(BATCH_BYTES_MAX / arena.stride()).max(BATCH)
     }
 
     /// Takes a block from the stock, or from the arena, which makes those that were never used by `build`. `attempt` is
@@ -110,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_batch_lasts_for_some_tens_of_attempts() {
-        let (arena, mut stock) = (BlockArena::new(64), Stock::of_rows());
+        let (arena, mut stock) = (BlockArena::new(64), Stock::new());
         let by_eights = (0..4_000).map(|nth| nth / 8);
         let sizes = batches(&mut stock, &arena, by_eights);
         assert_eq!(sizes[..6], [16, 32, 64, 128, 256, 256], "256 blocks are those of 32 attempts");
@@ -122,17 +110,15 @@ mod tests {
 
     #[test]
     fn a_batch_has_a_limit_of_bytes() {
-        let (arena, mut stock) = (BlockArena::new(64), Stock::of_rows());
+        let (arena, mut stock) = (BlockArena::new(64), Stock::new());
         assert_eq!(batches(&mut stock, &arena, (0..16_000).map(|_| 0)).last(), Some(&512));
-        let (wide, mut of_wide) = (BlockArena::new(8 << 10), Stock::of_rows());
+        let (wide, mut of_wide) = (BlockArena::new(8 << 10), Stock::new());
         assert_eq!(batches(&mut of_wide, &wide, (0..64).map(|_| 0)), [BATCH; 4], "never fewer than at first");
-        let (arena, mut of_versions) = (BlockArena::new(64), Stock::of_versions());
-        assert_eq!(batches(&mut of_versions, &arena, (0..64).map(|_| 0)), [BATCH; 4]);
     }
 
     #[test]
     fn a_surplus_goes_back_and_the_rest_at_the_end() {
-        let (arena, reserve, mut stock) = (BlockArena::new(64), Reserve::default(), Stock::of_rows());
+        let (arena, reserve, mut stock) = (BlockArena::new(64), Reserve::default(), Stock::new());
         let mut blocks = Vec::new();
         arena.take(&mut blocks, 2 * BATCH + 1, &reserve, |_| ());
         for block in blocks {

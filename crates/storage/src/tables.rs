@@ -171,9 +171,9 @@ impl<S: Shape> Tables<S> {
     /// When all are taken.
     pub fn slot(&self) -> Slot<'_, S> {
         let stock = self.stores.iter().map(|table| TableStock {
-            rows: Stock::of_rows(),
-            fresh: Stock::of_rows(),
-            versions: (0..table.groups()).map(|_| Stock::of_versions()).collect(),
+            rows: Stock::new(),
+            fresh: Stock::new(),
+            versions: (0..table.groups()).map(|_| Stock::new()).collect(),
         });
         Slot {
             tables: self,

@@ -23,6 +23,8 @@ pub struct ThroughputSeries {
     pub measured_txn_s: Vec<f64>,
     /// The length of the warm-up in nanoseconds.
     pub warmup_ns: u64,
+    /// The length of the measured time in nanoseconds.
+    pub measured_ns: u64,
     /// Whether the warm-up ended because the run was steady; `None` if the job has no test of steadiness.
     pub is_warm: Option<bool>,
 }
@@ -41,9 +43,11 @@ pub(super) fn conduct(job: &Job, control: &Control) -> ThroughputSeries {
     let is_steady = |so_far: &[f64]| job.is_steady.is_some_and(|is_steady| is_steady(so_far));
     let ended_early = watch(control, series.interval_ns, warmup_ns, &mut series.warmup_txn_s, is_steady);
     series.is_warm = job.is_steady.map(|_| ended_early);
-    series.warmup_ns = clock::now_ns() - start_ns;
+    let warm_ns = clock::now_ns();
+    series.warmup_ns = warm_ns - start_ns;
     control.enter(Stage::Measured);
     watch(control, series.interval_ns, measured_ns, &mut series.measured_txn_s, |_| false);
+    series.measured_ns = clock::now_ns() - warm_ns;
     if cooldown_ns > 0 {
         control.enter(Stage::CoolDown);
         watch(control, cooldown_ns, cooldown_ns, &mut Vec::new(), |_| false);

@@ -58,6 +58,7 @@ pub(super) fn conduct(estimate: Estimate, job: &Job, control: &Control) -> Throu
             || rates.len().is_multiple_of(BATCHES) && (is_late || is_enough() && is_good())
     };
     watch(control, interval_ns, longest_ns, &mut series.measured_txn_s, is_over);
+    series.measured_ns = passed_ns() - warmup_ns;
     if !is_stalled(&series.measured_txn_s, interval_ns) {
         // Workers that end give back what they have, all at the same time, and others wait for that in the midst of a
         // transaction: no transaction that counts may be among these.

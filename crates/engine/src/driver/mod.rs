@@ -348,7 +348,9 @@ pub struct RunOutcome<L> {
     pub series: ThroughputSeries,
     /// Ticks of sampled transactions by [`Phase`].
     pub phase_ticks: [u64; Phase::COUNT],
-    /// The measured time in nanoseconds: that of the worker that noticed its beginning first.
+    /// The measured time in nanoseconds. Commits of attempts that began in it are counted. If the run is timed, it is
+    /// the conductor's: a worker's lasts until the end of the attempt in which it ends, and one long transaction would
+    /// make the run longer for all. Otherwise it is that of the worker that took longest.
     pub measured_ns: u64,
     /// Processor time that the workers got in the measured time, as a share of what they asked for.
     pub cpu_share: f64,
@@ -571,7 +573,7 @@ enum Ended {
 
 fn summarize(ended: Vec<Ended>, types: usize) -> RunOutcome<Ledger> {
     let mut outcome = RunOutcome::empty(types);
-    let (mut wall_ns, mut cpu_ns, mut idle_ns) = (0, 0, 0);
+    let (mut wall_ns, mut longest_ns, mut cpu_ns, mut idle_ns) = (0, 0, 0, 0);
     for ended in ended {
         let (tally, ledger) = match ended {
             Ended::Conductor(series) => {
@@ -591,12 +593,18 @@ fn summarize(ended: Vec<Ended>, types: usize) -> RunOutcome<Ledger> {
             *sum += ticks;
         }
         let lasted_ns = tally.measured_ns.1.saturating_sub(tally.measured_ns.0);
-        outcome.measured_ns = outcome.measured_ns.max(lasted_ns);
+        longest_ns = longest_ns.max(lasted_ns);
         wall_ns += lasted_ns;
         cpu_ns += tally.cpu_ns;
         idle_ns += tally.idle_ns;
         outcome.ledgers.push(ledger);
     }
+    // A run that was interrupted before any worker measured has measured nothing.
+    outcome.measured_ns = if longest_ns > 0 && outcome.series.measured_ns > 0 {
+        outcome.series.measured_ns
+    } else {
+        longest_ns
+    };
     let asked_ns = wall_ns.saturating_sub(idle_ns).max(1);
     outcome.cpu_share = (cpu_ns as f64 / asked_ns as f64).min(1.0);
     outcome
@@ -625,5 +633,24 @@ mod tests {
     /// A job of no workload in particular.
     pub(super) fn job(workers: usize) -> Job {
         Job { latencies: true, ..Job::new(workers, workers, Limit::Requests(1), 1) }
+    }
+
+    /// The measured time of a run with workers that measured for so long, and with a conductor, if there is one.
+    fn measured_ns(of_conductor: Option<u64>, of_workers: &[u64]) -> u64 {
+        let conductor = of_conductor.map(|measured_ns| {
+            Ended::Conductor(ThroughputSeries { measured_ns, ..ThroughputSeries::default() })
+        });
+        let worker = |&lasted_ns: &u64| {
+            let tally = Tally { measured_ns: (7, 7 + lasted_ns), ..Tally::new(1) };
+            Ended::Worker((tally, Ledger::empty()))
+        };
+        summarize(conductor.into_iter().chain(of_workers.iter().map(worker)).collect(), 1).measured_ns
+    }
+
+    #[test]
+    fn a_transaction_that_lasts_makes_a_timed_run_no_longer() {
+        assert_eq!(measured_ns(Some(1_000), &[1_010, 90_000]), 1_000);
+        assert_eq!(measured_ns(None, &[1_010, 90_000]), 90_000);
+        assert_eq!(measured_ns(Some(1_000), &[0, 0]), 0, "interrupted before a worker measured");
     }
 }

@@ -42,6 +42,10 @@ impl Figure {
 pub(super) const PANELS_MAX: usize = 36;
 /// Width and height of a panel of lines.
 const SIZE: (f64, f64) = (380.0, 250.0);
+/// The same for more than [`FEW`] schemes, whose names need the height.
+const SIZE_OF_MANY: (f64, f64) = (900.0, 500.0);
+/// So many schemes have room in a panel of the usual size.
+const FEW: usize = 14;
 /// Width of a panel of bars.
 const WIDE: f64 = 470.0;
 
@@ -225,7 +229,7 @@ impl Drawn<'_> {
             legend: self.legend(),
             legend_keys: Vec::new(),
             panels,
-            columns: 3,
+            columns: if self.has_many() { 1 } else { 3 },
             grid,
         }
     }
@@ -245,6 +249,11 @@ impl Drawn<'_> {
             Scale::from_zero(tops)
         };
         Axis::numbers("transactions a second", scale, si)
+    }
+
+    /// Whether the study has more schemes than a panel of the usual size has room for.
+    fn has_many(&self) -> bool {
+        self.study.schemes.len() > FEW
     }
 
     /// Whether lines are drawn along the number of workers.
@@ -318,7 +327,7 @@ impl Drawn<'_> {
             legend,
             legend_keys: Vec::new(),
             panels,
-            columns: 3,
+            columns: if self.has_many() { 1 } else { 3 },
             grid,
         })
     }
@@ -345,7 +354,8 @@ impl Drawn<'_> {
             let title = self.study.point_in_words(head, &[across]);
             let name = format!("{} by {}: {title}", y.label, x.label);
             let key = self.point_key(head, &[across]);
-            Lines { title: &title, name: &name, x: &x, y, reference, series, size: SIZE, key: &key }.panel()
+            let size = if self.has_many() { SIZE_OF_MANY } else { SIZE };
+            Lines { title: &title, name: &name, x: &x, y, reference, series, size, key: &key }.panel()
         };
         self.panels_without(&[across]).iter().map(panel).collect()
     }

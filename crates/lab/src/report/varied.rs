@@ -108,6 +108,10 @@ fn is_same(a: &str, b: &str) -> bool {
     a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a.to_bits() == b.to_bits())
 }
 
+/// The choices that say for how long a simulation counts. What a host can bear decides them, a small machine's and a
+/// large one's differently: they are no factor of a result.
+const LENGTHS: [&str; 3] = ["txns", "warmup_txns", "patience"];
+
 /// Returns the axes along which runs vary, sorted by name. A setting of a scheme is an axis if it varies among the runs
 /// of that scheme.
 pub(super) fn varied(catalogue: Catalogue, runs: &[&Run]) -> Vec<Varied> {
@@ -121,6 +125,7 @@ pub(super) fn varied(catalogue: Catalogue, runs: &[&Run]) -> Vec<Varied> {
     let chosen: Vec<(String, BTreeMap<String, String>)> =
         runs.iter().map(|run| (run.choices.scheme.clone(), chosen(run))).collect();
     let names: BTreeSet<&String> = chosen.iter().flat_map(|(_, chosen)| chosen.keys()).collect();
+    let names: Vec<&String> = names.into_iter().filter(|name| !LENGTHS.contains(&name.as_str())).collect();
     for (scheme, chosen) in &chosen {
         for name in
             names.iter().filter(|name| chosen.contains_key(**name) || !is_of_another(catalogue, name, scheme))
@@ -203,6 +208,8 @@ mod tests {
         let names: Vec<String> =
             varied(catalogue(), &together.iter().collect::<Vec<_>>()).into_iter().map(|of| of.name).collect();
         assert_eq!(names, ["workers"], "clients go with them");
+        let counted = |txns: u64| given(json!({ "txns": txns, "patience": txns, "warmup_txns": txns }));
+        assert_eq!(varied(catalogue(), &[&counted(1), &counted(2)]), [], "for how long a simulation counts");
         let older = given(json!({ "workers": 2, "settings": { "ycsb.theta": 0.5 } }));
         let found = varied(catalogue(), &[&older, &runs[1]]);
         assert_eq!(

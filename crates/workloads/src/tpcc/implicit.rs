@@ -112,9 +112,8 @@ impl Rows {
         if cache.lines.as_ref().is_none_or(|(of, _)| *of != number) {
             let mut before = Vec::with_capacity(self.settings.customers as usize + 1);
             before.push(0);
-            for order in 1..=self.settings.customers {
-                let lines = u32::from(self.settings.lines(warehouse, district, order));
-                before.push(before[order as usize - 1] + lines);
+            for lines in self.settings.lines(warehouse, district) {
+                before.push(before[before.len() - 1] + u32::from(lines));
             }
             cache.lines = Some((number, before));
         }
@@ -217,8 +216,7 @@ impl ImplicitRows for Rows {
         if table == self.tables.order_line.id() {
             let lines = |district| {
                 let (warehouse, district) = Settings::district_of(district);
-                let of = |order| usize::from(settings.lines(warehouse, district, order));
-                (1..=settings.customers).map(of).sum()
+                settings.lines(warehouse, district).map(usize::from).sum()
             };
             let mut cache = self.cache.lock();
             return cache.all_lines.get_or_insert_with(|| districts.map(lines).collect()).clone();

@@ -2,7 +2,7 @@
 //! number of loaders makes the same bytes, and a check can make a row again.
 
 use engine::{Loader, Share, Text};
-use stdx::{Permutation, Rng};
+use stdx::{Path, Permutation, Rng};
 
 use super::Tpcc;
 use super::keys::{
@@ -105,10 +105,7 @@ impl Settings {
     }
 
     fn stream(&self, stream: Stream, key: &[u64]) -> Rng {
-        let mut path = [0; 6];
-        path[..2].copy_from_slice(&[self.seed, stream as u64]);
-        path[2..2 + key.len()].copy_from_slice(key);
-        Rng::from_path(&path[..2 + key.len()])
+        Path::new(&[self.seed, stream as u64]).join(key).rng()
     }
 
     fn item(&self, item: u32) -> Item {
@@ -229,12 +226,15 @@ impl Settings {
         }
     }
 
-    /// The number of lines of an initial order, computed without the rest of the row.
-    pub(super) fn lines(&self, warehouse: u16, district: u8, order: u32) -> u8 {
-        let key = [u64::from(warehouse), u64::from(district), u64::from(order)];
-        let rng = &mut self.stream(Stream::Order, &key);
-        rng.between(1, 10); // The carrier.
-        rng.between(5, 15) as u8
+    /// The numbers of lines of a district's initial orders, computed without the rest of the rows.
+    pub(super) fn lines(&self, warehouse: u16, district: u8) -> impl Iterator<Item = u8> {
+        let of_district =
+            Path::new(&[self.seed, Stream::Order as u64, u64::from(warehouse), u64::from(district)]);
+        (1..=u64::from(self.customers)).map(move |order| {
+            let mut rng = of_district.join(&[order]).rng();
+            rng.between(1, 10); // The carrier.
+            rng.between(5, 15) as u8
+        })
     }
 
     pub(super) fn order_line(&self, warehouse: u16, district: u8, order: u32, line: u8) -> OrderLine {

@@ -7,7 +7,7 @@
 //!
 //! Numbers count from 0. Identifiers are numbers behind the specification's offsets, which need more than 32 bits.
 
-use stdx::Rng;
+use stdx::{Path, Rng};
 
 /// The customers of a granule.
 pub(super) const CUSTOMERS: u32 = 200;
@@ -87,10 +87,7 @@ impl Scale {
 
     /// Returns the stream of random numbers of a row.
     pub(super) fn stream(self, stream: Stream, key: &[u64]) -> Rng {
-        let mut path = [0; 6];
-        path[..2].copy_from_slice(&[self.seed, stream as u64]);
-        path[2..2 + key.len()].copy_from_slice(key);
-        Rng::from_path(&path[..2 + key.len()])
+        Path::new(&[self.seed, stream as u64]).join(key).rng()
     }
 
     /// Returns the securities of an account: its basket, without repetition, in no order. Trade-Orders are for one of

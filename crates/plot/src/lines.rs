@@ -179,9 +179,11 @@ mod tests {
     fn points_of_many_lines_stay_near_their_place() {
         let left_ends = |count: usize| -> Vec<f64> {
             let panel = plot(&vec!["one"; count]);
-            let first_of_each = panel.body.split("\" d=\"M").skip(1).step_by(2);
-            let left = first_of_each
-                .map(|path| path.split(' ').next().expect("a number").parse().expect("a number"));
+            let segments = panel.body.split("class=\"ln").skip(1);
+            let left = segments.step_by(2).map(|rest| {
+                let start = rest.split(" d=\"M").nth(1).and_then(|rest| rest.split(' ').next());
+                start.expect("a start").parse().expect("a number")
+            });
             left.collect()
         };
         let span = |count| {

@@ -25,7 +25,7 @@ pub struct Run {
     pub round: u64,
     /// Seconds that loading took.
     pub load_s: f64,
-    /// Seconds of the measured time.
+    /// Seconds of the measured time. Commits of attempts that began in it are counted.
     pub measured_s: f64,
     /// Seconds that the check took.
     pub check_s: f64,

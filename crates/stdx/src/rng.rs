@@ -28,6 +28,7 @@ impl Path {
 
     /// The path with more numbers behind it.
     #[inline]
+    #[must_use]
     pub const fn join(mut self, mut parts: &[u64]) -> Self {
         while let [part, rest @ ..] = parts {
             self.0 = splitmix(&mut self.0) ^ *part;

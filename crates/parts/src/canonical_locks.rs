@@ -60,14 +60,6 @@ impl LockWord {
         }
     }
 
-    /// Whether an attempt has the lock exclusively.
-    #[inline]
-    pub fn is_exclusive(&self) -> bool {
-        // Acquire: pairs with the Release in `unlock`, so that a caller that finds the lock given up sees the writes
-        // under it.
-        self.0.load(Ordering::Acquire) & EXCLUSIVE != 0
-    }
-
     /// Makes a lock exclusive that the caller shares, if no other attempt shares it.
     #[inline]
     pub fn upgrade(&self) -> bool {
@@ -177,12 +169,6 @@ impl<'db, S: Lockable> CanonicalLocks<'db, S> {
     #[inline]
     pub fn give_up(&mut self) {
         self.give_up_from(0);
-    }
-
-    /// Whether the attempt has locked a record.
-    #[inline]
-    pub fn has(&self, record: RecordRef<'db, S>) -> bool {
-        self.0.find(&record.id()).is_some()
     }
 
     /// The locked records.

@@ -7,7 +7,7 @@ use sync::atomic::{AtomicU64, Ordering};
 
 use crate::Temperature;
 use crate::canonical_locks::{LockWord, Lockable, Mode};
-use crate::value_word::{self, NO_VALUE, OneWord};
+use crate::value_word::{self, LOCKED, NO_VALUE, OneWord};
 
 /// A TID, which changes only under the lock beside it, and a temperature: how often the record caused failures.
 #[derive(Debug)]
@@ -42,14 +42,14 @@ impl OwnerId {
         self.tid.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
     }
 
-    /// Whether the record has the TID that was seen and no exclusive lock of another attempt; `is_own` tells whether an
-    /// exclusive lock is the caller's. If two attempts have each locked a record that the other has read, and have then
-    /// called [`CommitEpoch::now`](super::CommitEpoch::now), one of them gets `false`.
+    /// Whether the record has the TID that was seen and no mark of another attempt that is going to change it: the bit
+    /// [`LOCKED`](value_word::LOCKED) of the TID. `is_own` tells whether a mark is the caller's. If two attempts have
+    /// each marked a record that the other has read, and have then called
+    /// [`CommitEpoch::now`](super::CommitEpoch::now), one of them gets `false`.
     #[inline]
     pub fn is_as_seen(&self, seen: u64, is_own: impl FnOnce() -> bool) -> bool {
-        // The lock is read first: if it was given up, the TID is the one that was left under it, or a later one.
-        let is_free = !self.lock.is_exclusive() || is_own();
-        is_free && self.tid.load(Ordering::Acquire) == seen // Acquire: a later step must not come before.
+        let tid = self.tid.load(Ordering::Acquire); // Acquire: a later step must not come before.
+        tid == seen || tid == seen | LOCKED && is_own()
     }
 
     /// See [`Scheme::retire`](engine::Scheme::retire).

@@ -246,6 +246,15 @@ impl<'db, S: Validates + Scheme, R: ReadSet<'db, S>, N: Copy> Workspace<'db, S, 
         writes.try_for_each(|write| self.reads.note(write.record, S::Seen::of_word(write.note.word), None))
     }
 
+    /// The records that were read, be it in order to write them, each once, and the words that were seen. The time
+    /// grows with the square of their number if all are written: for attempts that fail.
+    pub fn all_read(&self) -> impl Iterator<Item = (RecordRef<'db, S>, u64)> {
+        let only_read = || self.reads.records().map(|(record, seen)| (record, seen.word()));
+        let to_write = self.writes.iter().filter(|write| !write.note.is_blind);
+        let to_write = to_write.filter(move |write| only_read().all(|(record, _)| record != write.record));
+        only_read().chain(to_write.map(|write| (write.record, write.note.word)))
+    }
+
     /// The words that were seen of all records.
     #[inline]
     pub fn seen_words(&self) -> impl Iterator<Item = u64> {

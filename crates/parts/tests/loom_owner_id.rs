@@ -7,6 +7,7 @@
 use loom::sync::Arc;
 use loom::thread;
 use parts::canonical_locks::Mode;
+use parts::value_word::LOCKED;
 use parts::{CommitEpoch, OwnerId};
 use sync::atomic::{AtomicBool, Ordering};
 
@@ -31,15 +32,18 @@ impl Shared {
         shared
     }
 
-    /// Locks its own record, of which it read nothing, verifies the other, and applies.
+    /// Marks its own record, of which it read nothing, verifies the other, and applies.
     fn commit(&self, slot: usize) {
         let (own, other) = (&self.records[slot], &self.records[1 - slot]);
         assert!(own.lock.try_lock(Mode::Exclusive), "nobody else writes it");
         self.epoch.enter(slot);
+        own.tid.store(LOCKED, Ordering::Relaxed); // Relaxed: the fence in `now` orders it.
         let _ = self.epoch.now();
         if other.is_as_seen(0, || false) {
             own.tid.store(TID, Ordering::Release); // Release: as in an install.
             self.committed[slot].store(true, Ordering::Relaxed); // Relaxed: looked at when the threads have ended.
+        } else {
+            own.tid.store(0, Ordering::Release); // Release: as when a mark is taken back.
         }
         self.epoch.leave(slot);
         own.lock.unlock(Mode::Exclusive);
@@ -48,7 +52,7 @@ impl Shared {
     /// Reads the record of slot 1, then that of slot 0, and verifies both: whether it saw the new and the old.
     fn sees_the_second_alone(&self) -> bool {
         let [first, second] = &self.records;
-        // Acquire: as in a read.
+        // Acquire: as in a read, which waits while there is a mark.
         let (new, old) = (second.tid.load(Ordering::Acquire), first.tid.load(Ordering::Acquire));
         let is_valid = second.is_as_seen(new, || false) && first.is_as_seen(old, || false);
         is_valid && (new, old) == (TID, 0)
@@ -88,6 +92,7 @@ fn nobody_reads_between_two_of_which_the_later_has_not_applied() {
         let reader = thread::spawn(move || reader.sees_the_second_alone());
         let blind = &shared.records[1];
         assert!(blind.lock.try_lock(Mode::Exclusive), "nobody else writes it");
+        blind.tid.store(LOCKED, Ordering::Relaxed); // Relaxed: the fence in `now` orders it.
         let _ = shared.epoch.now();
         blind.tid.store(TID, Ordering::Release); // Release: as in an install.
         blind.lock.unlock(Mode::Exclusive);

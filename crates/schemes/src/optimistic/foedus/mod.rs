@@ -1,43 +1,44 @@
-//! FOEDUS: its commit protocol and its policy of locking (Kimura, SIGMOD 2015).
+//! FOEDUS: its commit protocol (Kimura, SIGMOD 2015) and its policy of locking (Wang, Kimura, PVLDB 10(2), 2016).
 //!
 //! IDEA        A commit is Silo's, but a record's lock and its TID are words of their own. A lock keeps other writers
-//!             away and nobody from reading: only while a value is copied its TID says that it is being written, and
-//!             readers wait for that. After an abort the retry locks beforehand, in canonical order, the records that
-//!             the attempt before had to write and those that failed it: its *retrospective lock list*. An insert is
-//!             two transactions: a *system transaction* reserves a record that is marked deleted, which changes its
-//!             page, and the user's transaction flips the mark with its other writes. So an abort leaves a deleted
-//!             record, which harms nobody, and has nothing to undo.
+//!             away and nobody from reading: only from when a commit verifies to when it has applied its writes do
+//!             their TIDs say that they are being written, and readers wait for that. After an abort the retry locks
+//!             beforehand, in canonical order, the records that the attempt before had to write and those that failed
+//!             it: its *retrospective lock list*. An insert is two transactions: a *system transaction* reserves a
+//!             record that is marked deleted, which changes its page, and the user's transaction flips the mark with
+//!             its other writes. So an abort leaves a deleted record, which harms nobody, and has nothing to undo.
 //! RECORD      The owner id, 16 bytes: the TID with bit 0 being written, bit 1 deleted, bit 2 retired, bits 4..32 the
 //!             ordinal in the epoch, bits 32.. the epoch; the lock, shared or exclusive; how hot the record is.
-//! COMMIT      1. Lock the write set exclusively, in the order of addresses. A record that was read before it was
-//!                written must still be as it was read.
-//!             2. Publish the epoch in which the commit began, which keeps the one after it from ending: the in-commit
+//! COMMIT      1. Lock the write set exclusively, in the order of addresses.
+//!             2. Say of each record to be written that it is being written. One that was read before it was written
+//!                must still be as it was read.
+//!             3. Publish the epoch in which the commit began, which keeps the one after it from ending: the in-commit
 //!                epoch guard. Fence; read the epoch: the serialization point.
-//!             3. Verify: nobody else has a record that was read exclusively, and it has the TID that was seen; each
-//!                page has its version.
-//!             4. Issue the TID: in the epoch, above every TID met and above the slot's last.
-//!             5. Apply each write: the TID says being written; the value; the new TID, deleted or not.
-//!             6. End the guard and unlock all. A transaction that writes nothing has steps 3 and 6 alone.
+//!             4. Verify: each record that was read has the TID that was seen, and is not being written by another;
+//!                each page has its version.
+//!             5. Issue the TID: in the epoch, above every TID met and above the slot's last.
+//!             6. Apply each write: the value; the new TID, deleted or not, which ends the writing.
+//!             7. End the guard and unlock all. A transaction that writes nothing has steps 4 and 7 alone.
 //! INVARIANTS  (1) A TID changes only under the record's exclusive lock, and each change gives one it never had
-//!                 (asserted in `install`). An attempt that retires a record has that lock, too.
+//!                 (asserted in `Workspace::install`). An attempt that retires a record has that lock, too.
 //!             (2) An attempt that waits for a lock holds none of the same or a larger address, and an attempt that
 //!                 applies waits for nothing: so no circle of waits can form.
-//!             (3) Of two attempts that each write what the other has read, one sees the other's lock, or the TID that
-//!                 was left under it: each locks, fences and looks (`OwnerId::is_as_seen`).
+//!             (3) Of two attempts that each write what the other has read, one sees that the other's record is being
+//!                 written, or the TID that was left: each says so, fences and looks (`OwnerId::is_as_seen`).
 //!             (4) Everything observed, absence included, is in the read set or noted with the write, and is verified
 //!                 even if it was locked all the time: locks are given up, or taken too late.
 //!             (5) A listed lock may be of a record that has left the indexes since, or serves as another: the lock
 //!                 then keeps somebody waiting, and does no other harm.
-//! DEPARTURES  The published code verifies TIDs alone since they and the locks are words of their own. Two attempts
-//!             that each overwrite what the other has read then both commit, if both have locked before one applies.
-//!             Another attempt's lock counts as a change here, as it did in the code before; so locks that a retry
-//!             takes in advance make others fail, too, which then retry and wait. There are no snapshot pages, no dual
-//!             pointers with a set of those that were followed, and no Master-Tree: a page is a leaf of the engine's
-//!             index, and records never move, so that moved bits, foster children and tracking have nothing to do. The
-//!             system transaction is the engine's insert, which puts a record without a value into the index at once;
-//!             and a deleted record leaves the index when its time has come. A lock is a word on which attempts wait,
-//!             and not a queue. A record is hot, not its page, and cools down every second. Records that a failed
-//!             attempt had locked stay listed. Amounts are added at the commit, as under `silo`.
+//! DEPARTURES  The published code says of a record that it is being written when it applies the write, and verifies
+//!             TIDs alone. Two attempts that each overwrite what the other has read then both commit, if both have
+//!             locked before one applies. Here a commit says so before it verifies. Retrospective lock lists are of the
+//!             second paper (MOCC). There are no snapshot pages, no dual pointers with a set of those that were
+//!             followed, and no Master-Tree: a page is a leaf of the engine's index, and records never move, so that
+//!             moved bits, foster children and tracking have nothing to do. The system transaction is the engine's
+//!             insert, which puts a record without a value into the index at once; and a deleted record leaves the
+//!             index when its time has come. A lock is a word on which attempts wait, and not a queue. A record is hot,
+//!             not its page, and cools down every second. Records that a failed attempt had locked stay listed. Amounts
+//!             are added at the commit, as under `silo`.
 
 pub mod entry;
 pub mod plants;
@@ -51,12 +52,12 @@ use engine::{
     Stamp, Ticket, Write, settings, slot_rng,
 };
 use parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
-use parts::tids::{self, STATUS};
-use parts::value_word::{LOCKED as BEING_WRITTEN, NO_VALUE as DELETED, RETIRED};
+use parts::tids;
+use parts::value_word::{LOCKED as BEING_WRITTEN, RETIRED};
 use parts::{CommitEpoch, OwnerId, Temperature, Workspace};
 use stdx::Rng;
 use storage::{InPlace, RecordRef, Shape, Slot};
-use sync::atomic::{Ordering, fence};
+use sync::atomic::Ordering;
 use sync::plant::is_planted;
 
 settings! {
@@ -132,7 +133,9 @@ impl Scheme for Foedus {
     const INFO: Info = Info {
         name: "foedus",
         title: "FOEDUS",
-        paper: "Kimura: FOEDUS: OLTP engine for a thousand cores and NVRAM, SIGMOD 2015",
+        paper: "Kimura: FOEDUS: OLTP engine for a thousand cores and NVRAM, SIGMOD 2015; its retrospective lock lists: \
+                Wang, Kimura: Mostly-optimistic concurrency control for highly contended dynamic workloads on a \
+                thousand cores, PVLDB 10(2), 2016",
         family: Family::Optimistic,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
@@ -239,14 +242,12 @@ impl Scheme for Foedus {
         Some(&mut txn.sets.leaves)
     }
 
-    /// Like step 3 of COMMIT, for an attempt that applies nothing: one that applies has locked all its records before
-    /// it applies the first.
+    /// Like step 4 of COMMIT, for an attempt that applies nothing: one that applies has said of all its records that
+    /// they are being written before it applies the first.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
-        txn.sets.confirm(|record| {
-            let tid = record.header().tid.load(Ordering::Acquire); // Acquire: a later look does not come before.
-            let is_as_seen = tid & (BEING_WRITTEN | RETIRED) == 0 && is_as_seen(&txn.locks, record, tid);
-            is_as_seen.then_some(tid)
-        })
+        // Acquire: a later look does not come before.
+        let tid = |record: RecordRef<'db, Self>| record.header().tid.load(Ordering::Acquire);
+        txn.sets.confirm(|record| Some(tid(record)).filter(|tid| tid & (BEING_WRITTEN | RETIRED) == 0))
     }
 
     // ANCHOR: commit
@@ -261,9 +262,11 @@ impl Scheme for Foedus {
         self.lock_write_set(txn)?; // 1
         // Only now: an attempt that waited for a lock would have held the epoch up.
         self.epoch.enter(txn.slot.id());
-        let epoch = self.epoch.now(); // 2
-        txn.verify()?; // 3
-        txn.tid = tids::choose(txn.tid, txn.sets.seen_words(), epoch); // 4
+        // It waits for nobody, because nobody else has the locks.
+        txn.sets.lock_write_set()?; // 2
+        let epoch = self.epoch.now(); // 3
+        txn.verify()?; // 4
+        txn.tid = tids::choose(txn.tid, txn.sets.seen_words(), epoch); // 5
         Ok(())
     }
     // ANCHOR_END: commit
@@ -272,26 +275,8 @@ impl Scheme for Foedus {
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let tid = txn.tid;
-        txn.sets.install_by(Stamp(tid), sink, seen, |record, value| {
-            let word = &record.header().tid;
-            let before = word.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
-            assert!(before & !STATUS < tid, "a TID grows with each change"); // Invariant (1).
-            let after = tid | if value.is_none() { DELETED } else { 0 };
-            if is_planted(&plants::FOEDUS_ENDS_EARLY) {
-                word.store(after, Ordering::Relaxed); // Relaxed: it is wrong in any order.
-            } else if !is_planted(&plants::FOEDUS_WRITES_UNMARKED) {
-                word.store(before | BEING_WRITTEN, Ordering::Relaxed); // 5. Relaxed: the fence orders it.
-            }
-            // Release fence: pairs with the Acquire fence in `LockBits::copy_stable`, so that a copy which saw a store
-            // from below sees that the record is being written.
-            fence(Ordering::Release);
-            if let Some(value) = value {
-                record.store(value);
-            }
-            // Release: pairs with the Acquire in `LockBits::copy_stable`.
-            word.store(after, Ordering::Release);
-        });
-        self.epoch.leave(txn.slot.id()); // 6
+        txn.sets.install(Stamp(tid), sink, seen, &plants::FOEDUS_ENDS_EARLY, |_| tid); // 6
+        self.epoch.leave(txn.slot.id()); // 7
         txn.locks.give_up();
         Stamp(tid)
     }
@@ -300,6 +285,7 @@ impl Scheme for Foedus {
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
         self.look_back(txn);
+        txn.sets.writes.unlock();
         self.epoch.leave(txn.slot.id());
         txn.locks.give_up();
     }
@@ -367,11 +353,7 @@ impl Foedus {
             } else if !locks.lock_if_canonical(write.record, Mode::Exclusive) {
                 return Err(Abort::LockBusy);
             }
-            let tid = write.record.header().tid.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
-            if tid & RETIRED != 0 {
-                return Err(Abort::WriteConflict);
-            }
-            write.note.confirm(tid, tid & DELETED == 0)
+            Ok(())
         })
     }
     // ANCHOR_END: lock
@@ -382,30 +364,30 @@ impl Foedus {
     fn look_back(&self, txn: &mut Txn<'_>) {
         let Txn { sets, locks, retrospective, rng, .. } = txn;
         if self.locks_what_is_hot() {
-            for &(record, _) in sets.reads.iter().filter(|(record, seen)| !is_as_seen(locks, *record, *seen))
-            {
+            for (record, _) in sets.all_read().filter(|(record, seen)| !is_as_seen(sets, *record, *seen)) {
                 record.header().temperature.heat(self.era(), rng);
             }
         }
         if self.has_list {
-            let in_the_way = |record, seen| self.is_hot(record) || !is_as_seen(locks, record, seen);
+            let in_the_way = |record, seen| self.is_hot(record) || !is_as_seen(sets, record, seen);
             retrospective.look_back(sets, locks, in_the_way);
         }
     }
 }
 
-/// Whether a record is as it was read, and no other attempt is about to write it.
+/// Whether a record is as it was read, and no other attempt is writing it.
 #[inline]
-fn is_as_seen<'db>(locks: &CanonicalLocks<'db, Foedus>, record: RecordRef<'db, Foedus>, seen: u64) -> bool {
-    record.header().is_as_seen(seen, || locks.has(record) || is_planted(&plants::FOEDUS_IGNORES_LOCKS))
+fn is_as_seen<'db>(sets: &Workspace<'db, Foedus>, record: RecordRef<'db, Foedus>, seen: u64) -> bool {
+    let is_own = || sets.writes.find(record).is_some() || is_planted(&plants::FOEDUS_IGNORES_WRITING);
+    record.header().is_as_seen(seen, is_own)
 }
 
 impl Txn<'_> {
-    /// Step 3 of COMMIT.
+    /// Step 4 of COMMIT.
     #[inline]
     fn verify(&self) -> Result<(), Abort> {
-        let Self { sets, locks, .. } = self;
-        let is_same = |&(record, seen): &(RecordRef<'_, Foedus>, u64)| is_as_seen(locks, record, seen);
+        let sets = &self.sets;
+        let is_same = |&(record, seen): &_| is_as_seen(sets, record, seen);
         if !is_planted(&plants::FOEDUS_SKIPS_READS) && !sets.reads.iter().all(is_same) {
             return Err(Abort::ReadChanged);
         }

@@ -5,10 +5,8 @@ sync::plants! {
         "commits without a look at the records that were only read";
     FOEDUS_SKIPS_PAGES: "foedus_skips_pages",
         "commits without a look at the versions of the pages that were read";
-    FOEDUS_IGNORES_LOCKS: "foedus_ignores_locks",
-        "accepts records that were read although others have locked them to write them";
-    FOEDUS_WRITES_UNMARKED: "foedus_writes_unmarked",
-        "does not say of a record that it is being written";
+    FOEDUS_IGNORES_WRITING: "foedus_ignores_writing",
+        "accepts records that were read although others are writing them";
     FOEDUS_ENDS_EARLY: "foedus_ends_early",
         "stores the new TID, which ends the writing, before the value";
 }

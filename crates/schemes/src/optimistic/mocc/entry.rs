@@ -6,7 +6,14 @@ use super::{Mocc, plants};
 
 /// The entry.
 pub const ENTRY: Entry = Entry {
-    variants: &[Variant { name: "locking", says: "each read takes a lock", given: &[("mocc.hot", "0")] }],
+    variants: &[
+        Variant { name: "locking", says: "each read takes a lock", given: &[("mocc.hot", "0")] },
+        Variant {
+            name: "locking_without_hints",
+            says: "each access takes a lock, which updates share before they write",
+            given: &[("mocc.hot", "0"), ("run.read_for_update", "off")],
+        },
+    ],
     toggles: &[
         Toggle { says: "locks for reads: on whatever is read", setting: "mocc.hot", value: "0" },
         Toggle { says: "locks for reads: after an abort alone", setting: "mocc.hot", value: "21" },

@@ -1,12 +1,12 @@
 //! MOCC: mostly optimistic concurrency control (Wang and Kimura, PVLDB 10(2), 2016).
 //!
 //! IDEA        Optimism wastes whole transactions on the few records that everyone wants, and locks waste a little on
-//!             all the others. So records have a *temperature*, which rises when validations fail because of them. A
-//!             transaction locks the hot records when it reads them and takes the others on trust, as Silo does; after
-//!             an abort it also locks the records that it has to write and those that failed it. The locks only keep
-//!             others away: whether a commit is correct is decided by Silo's validation, of locked records, too.
-//!             Therefore locks may be given up at any time, and they are whenever keeping them could close a circle of
-//!             waiting.
+//!             all the others. So records have a *temperature*, which rises when attempts fail because of them. A
+//!             transaction locks the hot records when it reads them, exclusively if it is going to write them, and
+//!             takes the others on trust, as Silo does; after an abort it also locks the records that it has to write
+//!             and those that failed it. The locks only keep others away: whether a commit is correct is decided by
+//!             Silo's validation, of locked records, too. Therefore locks may be given up at any time, and they are
+//!             whenever keeping them could close a circle of waiting.
 //! RECORD      Three words. The TID, as in Silo: bit 0 a committer installs, bit 1 no value, bit 2 retired, bits 4..32
 //!             sequence, bits 32.. epoch. The lock: bit 0 exclusive, bit 1 wanted exclusively, bits 2.. how many
 //!             share it. The temperature, with the number of the era in which it was measured.
@@ -15,7 +15,7 @@
 //!             2. Set the installing bit of each write; what was read of the record before must still be so.
 //!             3. Fence; read the epoch: the serialization point.
 //!             4. Validate: each record that was read, under a lock or not, has the TID that was seen, each leaf its
-//!                gap version. What fails is hotter from now on.
+//!                gap version. What has changed is hotter from now on.
 //!             5. Choose the TID as Silo does.
 //!             6. Install each value; the store of the new TID ends the installing. Unlock.
 //! INVARIANTS  (1) A TID changes only under the record's exclusive lock, and each change gives one it never had
@@ -31,8 +31,8 @@
 //!             queued for and cancelled: it is tried at once, and waited for after the locks that are in the way of
 //!             waiting were given up, however many they are. A record that must be locked after an abort is locked
 //!             when the retry comes to it, and not with all that lies before it in the order of addresses. Writes are
-//!             locked when they commit, or, after an abort, when they are read or written first. Amounts are added at
-//!             the commit as under `silo`.
+//!             locked when they commit, or, if they are hot or after an abort, when they are read or written first.
+//!             Amounts are added at the commit as under `silo`.
 
 pub mod entry;
 pub mod plants;
@@ -127,6 +127,7 @@ impl Scheme for Mocc {
     type Settings = Settings;
     const DELTAS: bool = true;
     const WAITS: bool = true;
+    const UPGRADES: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
@@ -179,7 +180,7 @@ impl Scheme for Mocc {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        self.lock_if_hot(txn, record);
+        self.lock_if_hot(txn, record, Mode::Shared);
         txn.sets.read(record)
     }
 
@@ -191,7 +192,7 @@ impl Scheme for Mocc {
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
         if how == Write::Modify {
-            self.lock_if_hot(txn, record);
+            self.lock_if_hot(txn, record, Mode::Exclusive);
         }
         txn.sets.write(record, how)
     }
@@ -230,7 +231,7 @@ impl Scheme for Mocc {
         }
         let decided = self.decide(txn);
         if decided.is_err() {
-            txn.look_back();
+            self.look_back(txn);
         }
         decided
     }
@@ -266,13 +267,14 @@ impl Scheme for Mocc {
 
 impl Mocc {
     // ANCHOR: hot
-    /// Locks a record that is about to be read if it is hot, or if it has failed the transaction before.
+    /// Locks a record that is about to be read if it is hot, or if it has failed the transaction before: exclusively if
+    /// it is read to be written, as two that share a lock could not both make it exclusive.
     #[inline]
-    fn lock_if_hot<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) {
-        if let Some(mode) = txn.retrospective.find(record.id()) {
-            txn.locks.lock(record, mode);
+    fn lock_if_hot<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>, mode: Mode) {
+        if let Some(listed) = txn.retrospective.find(record.id()) {
+            txn.locks.lock(record, mode.max(listed));
         } else if self.hot == 0 || record.header().temperature.degrees(|| self.era()) >= self.hot {
-            txn.locks.lock(record, Mode::Shared);
+            txn.locks.lock(record, mode);
         }
     }
     // ANCHOR_END: hot
@@ -301,44 +303,43 @@ impl Mocc {
     }
     // ANCHOR_END: commit
 
-    /// Step 4 of COMMIT. All reads are checked even if one fails: the retry needs to know each that fails.
+    /// Step 4 of COMMIT.
     #[inline]
-    fn validate(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
-        let mut is_valid = true;
-        let sets = &txn.sets;
-        for &(record, seen) in &sets.reads {
-            if is_planted(&plants::MOCC_TRUSTS_LOCKS)
-                && (self.hot == 0 || txn.retrospective.find(record.id()).is_some())
-            {
-                continue;
-            }
-            // Acquire: a later step must not come before.
-            let tid = record.header().tid.load(Ordering::Acquire);
-            let own = || sets.writes.find(record).is_some() || is_planted(&plants::MOCC_IGNORES_INSTALLING);
-            if tid != seen && !(tid == seen | INSTALLING && own()) && !is_planted(&plants::MOCC_SKIPS_READS) {
-                record.header().temperature.heat(self.era(), &mut txn.rng);
-                is_valid = false;
-            }
-        }
-        if !is_valid {
+    fn validate(&self, txn: &Txn<'_>) -> Result<(), Abort> {
+        let Txn { sets, retrospective, .. } = txn;
+        let is_trusted = |record: RecordRef<'_, Self>| {
+            is_planted(&plants::MOCC_TRUSTS_LOCKS)
+                && (self.hot == 0 || retrospective.find(record.id()).is_some())
+        };
+        let is_same = |&(record, seen): &_| is_as_seen(sets, record, seen) || is_trusted(record);
+        if !is_planted(&plants::MOCC_SKIPS_READS) && !sets.reads.iter().all(is_same) {
             return Err(Abort::ReadChanged);
         }
         let skips = is_planted(&plants::MOCC_SKIPS_LEAVES);
         if skips || sets.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
+
+    /// Looks back after an abort. Each record that was read, be it in order to write it, and that has changed since is
+    /// hotter from now on. The next attempt of this transaction locks these records, those that this attempt had to
+    /// write, and those that it has locked.
+    #[cold]
+    fn look_back(&self, txn: &mut Txn<'_>) {
+        let Txn { sets, locks, retrospective, rng, .. } = txn;
+        for (record, _) in sets.all_read().filter(|(record, seen)| !is_as_seen(sets, *record, *seen)) {
+            record.header().temperature.heat(self.era(), rng);
+        }
+        retrospective.look_back(sets, locks, |record, seen| !is_as_seen(sets, record, seen));
+    }
 }
 
-impl<'db> Txn<'db> {
-    /// Notes what the next attempt of this transaction must lock: the records that this attempt had to write, those
-    /// that it has locked, and those that it found changed.
-    #[cold]
-    fn look_back(&mut self) {
-        let Self { retrospective, sets, locks, .. } = self;
-        // Relaxed: a hint.
-        let tid = |record: RecordRef<'db, Mocc>| record.header().tid.load(Ordering::Relaxed);
-        retrospective.look_back(sets, locks, |record, seen| tid(record) & !INSTALLING != seen);
-    }
+/// Whether a record is as it was read, and no other attempt is installing it.
+#[inline]
+fn is_as_seen<'db>(sets: &Workspace<'db, Mocc>, record: RecordRef<'db, Mocc>, seen: u64) -> bool {
+    let is_own = || sets.writes.find(record).is_some() || is_planted(&plants::MOCC_IGNORES_INSTALLING);
+    record.header().is_as_seen(seen, is_own)
+}
 
+impl Txn<'_> {
     // ANCHOR: lock
     /// Step 1 of COMMIT.
     #[inline]

@@ -10,7 +10,7 @@ use crate::optimistic::mocc::Mocc;
 use crate::tests::common::scene::{On, Scene, linger};
 use crate::tests::common::{Given, LOCKING};
 
-crate::tests::conformance!(crate::optimistic::mocc::entry::ENTRY: locking);
+crate::tests::conformance!(crate::optimistic::mocc::entry::ENTRY: locking, locking_without_hints);
 
 type Ended = Result<(), Abort>;
 type Txn<'o, 't, 'db> = On<'o, 't, 'db, Mocc>;
@@ -63,6 +63,31 @@ fn a_record_is_hot_once_it_was_in_the_way_and_cools_down_in_the_next_era() {
         read_and_written(&scene).0 == cold
     });
     assert!(cools, "an era is a millisecond");
+}
+
+/// The end of one that reads cell 0 in order to write it, if a writer comes in between.
+fn updated_and_written(scene: &Scene<Mocc>) -> (Vec<Ended>, String) {
+    let updates = |txn: &mut Txn<'_, '_, '_>| {
+        txn.count(0)?;
+        txn.turn(1);
+        txn.after(2);
+        linger();
+        Ok(())
+    };
+    (scene.play(&[(1, &updates), (2, &writes)]), scene.events())
+}
+
+#[test]
+fn what_is_hot_and_read_to_be_written_is_locked_exclusively_at_once() {
+    let cold = updated_and_written(&Scene::new(NEVER_HOT));
+    assert_eq!(cold, (vec![Err(Abort::WriteConflict), COMMITS], "2 commits, 1 aborts".to_owned()));
+    let locked = updated_and_written(&Scene::new(LOCKING));
+    assert_eq!(locked, (vec![COMMITS, COMMITS], "1 commits, 2 commits".to_owned()));
+    // An era may end in between.
+    let scene = Scene::<Mocc>::new(SOON_HOT);
+    let heats = (0..100)
+        .any(|_| updated_and_written(&scene).0 == cold.0 && updated_and_written(&scene).0 == locked.0);
+    assert!(heats, "the failure of an update heats its record");
 }
 
 #[test]

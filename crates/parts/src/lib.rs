@@ -42,7 +42,7 @@ pub use engine;
 pub use batches::{Batches, Numbered};
 pub use buffered_writes::{Buffered, BufferedWrites, Buffers, Expected, Present, WriteOrder};
 pub use claimed::{Claimed, Existence};
-pub use commit_epoch::CommitEpoch;
+pub use commit_epoch::{CommitEpoch, fence_reads};
 pub use copy_buffer::CopyBuffer;
 pub use fates::Fates;
 pub use gap_mark::GapMark;

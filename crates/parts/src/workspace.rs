@@ -16,7 +16,7 @@ use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::{Plant, is_planted};
 
 use crate::value_word::{self, NO_VALUE, OneWord};
-use crate::{Buffered, BufferedWrites, Buffers, CopyBuffer, Expected, LockBits, WriteOrder};
+use crate::{Buffered, BufferedWrites, Buffers, CopyBuffer, Expected, LockBits, WriteOrder, fence_reads};
 
 /// Schemes whose attempts read without locks, and validate what they have seen when they commit.
 pub trait Validates: Shape<Data = InPlace> {
@@ -231,6 +231,7 @@ impl<'db, S: Validates + Scheme, R: ReadSet<'db, S>, N: Copy> Workspace<'db, S, 
             let Expected { word, is_blind } = write.note;
             present(write.record).is_some_and(|now| now.word() == word || is_blind && now.has_value())
         };
+        fence_reads();
         if !self.reads.records().all(is_read_so) || !self.writes.iter().all(is_met) {
             return Err(Abort::ReadChanged);
         }

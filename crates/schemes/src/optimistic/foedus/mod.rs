@@ -54,7 +54,7 @@ use engine::{
 use parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
 use parts::tids;
 use parts::value_word::{LOCKED as BEING_WRITTEN, RETIRED};
-use parts::{CommitEpoch, OwnerId, Temperature, Workspace};
+use parts::{CommitEpoch, OwnerId, Temperature, Workspace, fence_reads};
 use stdx::Rng;
 use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::Ordering;
@@ -257,6 +257,7 @@ impl Scheme for Foedus {
             txn.sets.only_read()?;
         }
         if txn.sets.writes.is_empty() {
+            fence_reads();
             return txn.verify();
         }
         self.lock_write_set(txn)?; // 1

@@ -47,7 +47,7 @@ use engine::{
 };
 use parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
 use parts::value_word::{LOCKED as INSTALLING, RETIRED};
-use parts::{CommitEpoch, OwnerId, Workspace, tids};
+use parts::{CommitEpoch, OwnerId, Workspace, fence_reads, tids};
 use stdx::Rng;
 use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::Ordering;
@@ -289,6 +289,7 @@ impl Mocc {
     #[inline]
     fn decide(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
         if txn.sets.writes.is_empty() {
+            fence_reads();
             return self.validate(txn);
         }
         txn.lock_write_set(); // 1

@@ -55,7 +55,7 @@ use engine::{
 };
 use parts::tids::{self, EPOCH_SHIFT, STEP as TID_STEP};
 use parts::value_word::{LOCK, LOCKED, NO_VALUE};
-use parts::{CommitEpoch, Validates, ValueWord, Workspace, WriteOrder};
+use parts::{CommitEpoch, Validates, ValueWord, Workspace, WriteOrder, fence_reads};
 use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::Ordering;
 use sync::plant::is_planted;
@@ -254,6 +254,7 @@ impl Scheme for Silo {
             txn.sets.only_read()?;
         }
         if txn.sets.writes.is_empty() {
+            fence_reads();
             return txn.validate();
         }
         let snapshot = self.leave_snapshot(txn);

@@ -69,18 +69,21 @@ impl LockWord {
             && self.0.compare_exchange(word, EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Waits until the lock may be had. Getting it exclusively clears the bit by which other attempts want it so; they
-    /// set it again.
+    /// Waits until the lock may be had. Getting it exclusively clears the bit by which other attempts want it so; those
+    /// who still wait set it again.
     #[cold]
     fn wait(&self, mode: Mode) {
-        let in_the_way = match mode {
-            Mode::Exclusive => {
-                self.0.fetch_or(WANTED, Ordering::Relaxed); // Relaxed: a hint.
-                !WANTED
+        waiter::wait_until(None, || {
+            let word = self.0.load(Ordering::Relaxed); // Relaxed: a hint.
+            match mode {
+                Mode::Exclusive if word & WANTED == 0 => {
+                    let word = self.0.fetch_or(WANTED, Ordering::Relaxed); // Relaxed: a hint.
+                    word & !WANTED == 0
+                }
+                Mode::Exclusive => word & !WANTED == 0,
+                Mode::Shared => word & (EXCLUSIVE | WANTED) == 0,
             }
-            Mode::Shared => EXCLUSIVE | WANTED,
-        };
-        waiter::wait_until(None, || self.0.load(Ordering::Relaxed) & in_the_way == 0); // Relaxed: a hint.
+        });
     }
 
     /// Unlocks.
@@ -250,6 +253,8 @@ impl<'db, S: Validates<Seen = u64> + Lockable> Retrospective<RecordRef<'db, S>> 
 
 #[cfg(test)]
 mod tests {
+    use sync::fiber;
+
     use super::*;
 
     #[test]
@@ -293,5 +298,27 @@ mod tests {
         assert!(!lock.try_lock(Mode::Shared) && lock.try_lock(Mode::Exclusive));
         lock.unlock(Mode::Exclusive);
         assert!(lock.try_lock(Mode::Shared), "whoever got it has cleared that");
+    }
+
+    #[test]
+    fn who_waits_for_it_while_another_gets_it_keeps_new_readers_out_again() {
+        let lock = LockWord::default();
+        assert!(lock.try_lock(Mode::Shared));
+        let mut crew = fiber::Crew::new();
+        crew.spawn(fiber::STACK_BYTES, || {
+            while !lock.try_lock(Mode::Exclusive) {
+                lock.wait(Mode::Exclusive);
+            }
+            lock.unlock(Mode::Exclusive);
+        });
+        crew.spawn(fiber::STACK_BYTES, || {
+            lock.unlock(Mode::Shared);
+            assert!(lock.try_lock(Mode::Exclusive), "nobody has it");
+            waiter::give_way();
+            lock.unlock(Mode::Exclusive);
+            assert!(!lock.try_lock(Mode::Shared), "the other one still waits");
+        });
+        crew.run();
+        assert!(lock.try_lock(Mode::Shared), "nobody wants it any more");
     }
 }

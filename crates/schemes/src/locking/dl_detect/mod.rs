@@ -21,7 +21,9 @@
 //!             between two attempts that add them. So circles are missed, and seen where there are none, and a
 //!             timeout ends the missed ones; here the timeout is an option. The victim of DBx1000 is the
 //!             attempt with the fewest locks (`dl_detect.victim`); the standard here is the youngest, since
-//!             then the oldest is never a victim.
+//!             then the oldest is never a victim. Where two want to write what both have read, the second to ask
+//!             aborts without a search, be it the older; and gaps have no locks, so that a key that others insert
+//!             beside what an attempt has read aborts it.
 
 pub mod entry;
 #[cfg(all(test, feature = "tests", not(loom)))]

@@ -5,7 +5,8 @@
 //!             lock that others hold in a conflicting mode waits if it is older than all of them. Otherwise it
 //!             dies: it aborts, and tries again as old as it is. So waits go from old to young only and never
 //!             in a circle, and nobody has to look for deadlocks. A transaction that dies again and again
-//!             becomes the oldest at last and never dies again.
+//!             becomes the oldest at last, and then dies for no lock, except where two want to write what both have
+//!             read.
 //! RECORD      The word of `parts::LockQueues`; the rank of a request is the birth of its transaction.
 //! COMMIT      That of two-phase locking ([`TwoPhase`]); an unlock grants the lock to attempts that wait for
 //!             it.
@@ -21,7 +22,8 @@
 //!             too, unless `wait_die.bypass` is on, as it is in DBx1000: there a stream of young readers can
 //!             keep a writer waiting for ever. DBx1000 compares the age with the owners' also where only others
 //!             that wait are in the way, and its age is that of the worker, which a transaction that is tried
-//!             again later loses.
+//!             again later loses. Gaps have no locks: a key that others insert beside what the oldest has read
+//!             aborts it, too, and then the engine's turns are what ends that.
 
 pub mod entry;
 pub mod plants;

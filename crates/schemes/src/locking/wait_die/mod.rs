@@ -5,8 +5,7 @@
 //!             lock that others hold in a conflicting mode waits if it is older than all of them. Otherwise it
 //!             dies: it aborts, and tries again as old as it is. So waits go from old to young only and never
 //!             in a circle, and nobody has to look for deadlocks. A transaction that dies again and again
-//!             becomes the oldest at last, and then dies for no lock, except where two want to write what both have
-//!             read.
+//!             becomes the oldest at last, and then dies for no lock any more.
 //! RECORD      The word of `parts::LockQueues`; the rank of a request is the birth of its transaction.
 //! COMMIT      That of two-phase locking ([`TwoPhase`]); an unlock grants the lock to attempts that wait for
 //!             it.

@@ -235,8 +235,8 @@ const APART: usize = 1 << 31;
 const STOCKS: usize = if cfg!(loom) { 1 } else { 256 };
 /// Nodes of an index for each of its stocks: a small index has little memory ahead of its use.
 const NODES_PER_STOCK: usize = 64;
-/// Nodes that are made at a time for a stock, at first and at most: one in `AHEAD_SHARE` of those that were made for
-/// it.
+/// Nodes that are made at a time for a stock, at least and at most: one in `AHEAD_SHARE` of those of the index for each
+/// stock. Many threads that make few at a time wait for each other: they publish them one after the other.
 const AHEAD: usize = if cfg!(loom) { 1 } else { 8 };
 const AHEAD_MAX: usize = 8 * AHEAD;
 const AHEAD_SHARE: usize = 8;
@@ -248,8 +248,8 @@ pub(super) struct Pool<T> {
     free: Padded<Latched<Nodes<T>>>,
     /// Whether there may be nodes that were taken back: most indexes only grow, and nobody then wants the latch.
     has_free: Padded<AtomicBool>,
-    /// Fresh nodes.
-    stocks: Growing<Padded<Latched<Stock<T>>>>,
+    /// Fresh nodes of some threads each.
+    stocks: Growing<Padded<Latched<Nodes<T>>>>,
     /// The nodes that are made while no simulated worker runs: whoever makes them can wait for no latch.
     apart: Option<Box<Apart<T>>>,
 }
@@ -269,19 +269,6 @@ unsafe impl<T: Sync> Send for Nodes<T> {}
 impl<T> Default for Nodes<T> {
     fn default() -> Self {
         Self(Vec::new())
-    }
-}
-
-/// Fresh nodes of some threads.
-struct Stock<T> {
-    nodes: Nodes<T>,
-    /// The number of nodes that were made for it.
-    made: usize,
-}
-
-impl<T> Default for Stock<T> {
-    fn default() -> Self {
-        Self { nodes: Nodes::default(), made: 0 }
     }
 }
 
@@ -320,13 +307,12 @@ impl<T: Node> Pool<T> {
             }
         }
         // An implicit index is a large one, however few of its nodes are made so far.
-        let few = if self.apart.is_some() { STOCKS } else { self.slab.len() / NODES_PER_STOCK };
-        let stocks = few.clamp(1, STOCKS);
-        let Stock { nodes: Nodes(fresh), made } = &mut *self.stocks.make(thread % stocks).lock();
+        let len = if self.apart.is_some() { usize::MAX } else { self.slab.len() };
+        let stocks = (len / NODES_PER_STOCK).clamp(1, STOCKS);
+        let Nodes(fresh) = &mut *self.stocks.make(thread % stocks).lock();
         if fresh.is_empty() {
-            let ahead = (*made / AHEAD_SHARE).clamp(AHEAD, AHEAD_MAX);
+            let ahead = (len / stocks / AHEAD_SHARE).clamp(AHEAD, AHEAD_MAX);
             self.slab.push_all(ahead, T::new, |node| fresh.push(node));
-            *made += ahead;
         }
         let node = fresh.pop().expect("nodes were just made");
         // SAFETY: as above.
@@ -384,7 +370,7 @@ impl<T: Node> Pool<T> {
     /// Nodes handed out and not taken back.
     pub(super) fn in_use(&self) -> usize {
         // The free nodes are counted first: a node that is made meanwhile counts as in use.
-        let stocked: usize = self.stocks().map(|stock| stock.lock().nodes.0.len()).sum();
+        let stocked: usize = self.stocks().map(|stock| stock.lock().0.len()).sum();
         let free = self.free.lock().0.len() + stocked;
         self.slab.len() + self.apart.as_ref().map_or(0, |apart| apart.in_use()) - free
     }
@@ -400,7 +386,7 @@ impl<T: Node> Pool<T> {
     }
 
     /// The stocks that threads have used, and others between them.
-    fn stocks(&self) -> impl Iterator<Item = &Padded<Latched<Stock<T>>>> {
+    fn stocks(&self) -> impl Iterator<Item = &Padded<Latched<Nodes<T>>>> {
         (0..STOCKS).filter_map(|number| self.stocks.get(number))
     }
 
@@ -527,6 +513,26 @@ mod tests {
         assert!(take(1) >= made, "a stock of its own, which makes nodes");
         assert!(shared < made && take(0) < made, "the stock that was there");
         assert_eq!(pool.in_use(), few + 3);
+    }
+
+    #[test]
+    fn a_large_index_makes_more_nodes_at_a_time() {
+        let made = |is_implicit| {
+            let mut pool: Pool<Plain> = Pool::new(2);
+            if is_implicit {
+                pool.make_apart();
+            }
+            drop(pool.take_for(0).1);
+            pool.slab.len()
+        };
+        assert_eq!((made(false), made(true)), (AHEAD, AHEAD_MAX), "an implicit index counts as a large one");
+        let pool: Pool<Plain> = Pool::new(2);
+        while pool.slab.len() < STOCKS * NODES_PER_STOCK * AHEAD {
+            drop(pool.take_for(0).1);
+        }
+        let before = pool.slab.len();
+        drop(pool.take_for(1).1);
+        assert_eq!(pool.slab.len(), before + AHEAD_MAX, "the first of another thread");
     }
 
     #[test]

@@ -232,7 +232,7 @@ pub(super) trait Node {
 const APART: usize = 1 << 31;
 
 /// The maximum number of stocks of fresh nodes: threads rarely share one. One in models, which try all orders.
-const STOCKS: usize = if cfg!(loom) { 1 } else { 256 };
+const STOCKS: usize = if cfg!(loom) { 1 } else { 2_048 };
 /// Nodes of an index for each of its stocks: a small index has little memory ahead of its use.
 const NODES_PER_STOCK: usize = 64;
 /// Nodes that are made at a time for a stock, at least and at most: one in `AHEAD_SHARE` of those of the index for each

@@ -111,7 +111,10 @@ impl RunLog {
     /// Makes all commits durable, and closes the log.
     pub(crate) fn end(self, db: &dyn AnyDatabase) -> Result<Logged, RunError> {
         let (checkpoints, checkpoint_ns) = self.checkpoints.map_or(Ok((0, 0)), Checkpoints::end)?;
-        let (rounds, bytes) = self.running.log().written();
+        let log = self.running.log();
+        // A short run may end before the log's thread has had a turn.
+        log.wait(log.present()).map_err(|error| failed(&error))?;
+        let (rounds, bytes) = log.written();
         let logged = Logged {
             bytes: bytes - self.before.1,
             rounds: rounds - self.before.0,

@@ -160,8 +160,8 @@ fn assert_growth_is_explained(
             "{scheme}, {name}: {loaded} bytes of an index became {end}"
         );
     }
-    // A batch keeps the versions that its rehearsals have found, and its slots get them back all at once. If all versions are apart from their rows, each row
-    // has one.
+    // A batch keeps the versions that its rehearsals have found, and its slots get them back all at once. If all
+    // versions are apart from their rows, each row has one.
     let waiting = if is_in_batches { 3 * VERSION_BYTES_MAX } else { VERSION_BYTES_MAX };
     let apart = loaded.version_bytes.div_ceil(rows) * (rows + added + added / 20 + ROWS_WAITING_MAX);
     let versions = end.version_bytes;

@@ -10,10 +10,10 @@ use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::{Padded, clock};
 
 /// Orders the reads of an attempt that installs nothing before their validation. Without it, two such attempts may see
-/// two commits in different orders, though each finds all that it read unchanged: loads that are Acquire alone see stores
-/// of several threads in one order only where a store is seen by all other cores at once. x86 (SDM 3A, 9.2.3.7), Arm
-/// (Pulte et al., POPL 2018) and RISC-V (unprivileged specification, RVWMO) promise that, and then this does nothing;
-/// others, such as Power, do not.
+/// two commits in different orders, though each finds all that it read unchanged: loads that are Acquire alone see the
+/// stores of several threads in one order only where a store is seen by all other cores at once. x86 (SDM 3A,
+/// 9.2.3.7), Arm (Pulte et al., POPL 2018) and RISC-V (unprivileged specification, RVWMO) promise that, and then this
+/// does nothing; others, such as Power, do not.
 #[inline]
 pub fn fence_reads() {
     const STORES_ARE_SEEN_AT_ONCE: bool =

@@ -14,8 +14,8 @@ const fn splitmix(state: &mut u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// A path of numbers that names a stream, for example (seed, table, key). Who draws one number from each of many streams
-/// keeps the part of the path that all of them share.
+/// A path of numbers that names a stream, for example (seed, table, key). Who draws one number from each of many
+/// streams keeps the part of the path that all of them share.
 #[derive(Clone, Copy, Debug)]
 pub struct Path(u64);
 

@@ -229,7 +229,7 @@ impl Drawn<'_> {
             legend: self.legend(),
             legend_keys: Vec::new(),
             panels,
-            columns: if self.has_many() { 1 } else { 3 },
+            columns: self.panel().1,
             grid,
         }
     }
@@ -251,9 +251,9 @@ impl Drawn<'_> {
         Axis::numbers("transactions a second", scale, si)
     }
 
-    /// Whether the study has more schemes than a panel of the usual size has room for.
-    fn has_many(&self) -> bool {
-        self.study.schemes.len() > FEW
+    /// Returns the size of a panel of lines, and the number of panels side by side.
+    fn panel(&self) -> ((f64, f64), usize) {
+        if self.study.schemes.len() > FEW { (SIZE_OF_MANY, 1) } else { (SIZE, 3) }
     }
 
     /// Whether lines are drawn along the number of workers.
@@ -327,7 +327,7 @@ impl Drawn<'_> {
             legend,
             legend_keys: Vec::new(),
             panels,
-            columns: if self.has_many() { 1 } else { 3 },
+            columns: self.panel().1,
             grid,
         })
     }
@@ -354,7 +354,7 @@ impl Drawn<'_> {
             let title = self.study.point_in_words(head, &[across]);
             let name = format!("{} by {}: {title}", y.label, x.label);
             let key = self.point_key(head, &[across]);
-            let size = if self.has_many() { SIZE_OF_MANY } else { SIZE };
+            let (size, _) = self.panel();
             Lines { title: &title, name: &name, x: &x, y, reference, series, size, key: &key }.panel()
         };
         self.panels_without(&[across]).iter().map(panel).collect()

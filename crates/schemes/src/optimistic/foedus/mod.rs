@@ -10,10 +10,10 @@
 //! RECORD      The owner id, 16 bytes: the TID with bit 0 being written, bit 1 deleted, bit 2 retired, bits 4..32 the
 //!             ordinal in the epoch, bits 32.. the epoch; the lock, shared or exclusive; how hot the record is.
 //! COMMIT      1. Lock the write set exclusively, in the order of addresses.
-//!             2. Say of each record to be written that it is being written. One that was read before it was written
-//!                must still be as it was read.
-//!             3. Publish the epoch in which the commit began, which keeps the one after it from ending: the in-commit
-//!                epoch guard. Fence; read the epoch: the serialization point.
+//!             2. Publish the epoch in which the commit began, which keeps the one after it from ending: the in-commit
+//!                epoch guard. Say of each record to be written that it is being written. One that was read before it
+//!                was written must still be as it was read.
+//!             3. Fence; read the epoch: the serialization point.
 //!             4. Verify: each record that was read has the TID that was seen, and is not being written by another;
 //!                each page has its version.
 //!             5. Issue the TID: in the epoch, above every TID met and above the slot's last.

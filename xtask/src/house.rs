@@ -128,11 +128,12 @@ pub(crate) fn run_all(house: &House, steps: &[Step]) -> Checked {
         lines.push(format!("{verdict:>8} {seconds:7.1} s  {}", step.name));
         if let Err(says) = outcome {
             println!("{}: {says}", step.name);
-            failed.push(step.name);
+            failed.push(format!("{}: {says}", step.name));
         }
     }
     println!("==\n{}", lines.join("\n"));
-    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+    // The reasons again, last: of a long output, often only the end is kept.
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join("\n"))) }
 }
 
 /// A program that runs beside this one. Its output goes to a file, and is printed when it has ended.

@@ -2,7 +2,7 @@
 //! search of that command detects defects.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
@@ -90,10 +90,28 @@ fn hold(contend: &Path, effort: &Effort, is_due: impl Fn(usize) -> bool) -> Chec
         let lines = String::from_utf8_lossy(&ended.stdout);
         report(&lines)?;
         if !ended.status.success() && !is_a_known_livelock(&subject, &lines) {
-            return Err(format!("a scheme breaks its promise:\n{lines}"));
+            return Err(broken(&subject, &ended));
         }
     }
     Ok(())
+}
+
+/// Says how `contend check` of `subject` ended, with what it printed of schemes that break their promises.
+fn broken(subject: &[String], ended: &Output) -> String {
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    let is_broken = |line: &&str| {
+        serde_json::from_str(line)
+            .map_or(true, |seen: Value| seen["violations"].as_array().is_none_or(|all| !all.is_empty()))
+    };
+    let lines: Vec<&str> = printed.lines().filter(is_broken).collect();
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    format!(
+        "a scheme breaks its promise: `contend check {}` ended with {}:\n{}\n{}",
+        subject.join(" "),
+        ended.status,
+        lines.join("\n"),
+        errors.trim_end()
+    )
 }
 
 /// Whether nothing showed of what a promise permits.
@@ -254,5 +272,20 @@ mod tests {
         assert!(!is_a_known_livelock(&hints, &line(&["livelock: 6040 attempts", "lost update"])));
         assert!(!is_a_known_livelock(&hints, &line(&[])) && !is_a_known_livelock(&hints, "no JSON"));
         assert!(!is_a_known_livelock(&subject("no_wait.spin=0"), &line(&["livelock: 6040 attempts"])));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_failure_names_the_schemes_that_broke_and_how_the_command_ended() {
+        use std::os::unix::process::ExitStatusExt;
+        let line = |scheme: &str, violations: &[&str]| {
+            serde_json::json!({ "scheme": scheme, "violations": violations }).to_string()
+        };
+        let stdout = [line("silo", &[]), line("mocc", &["lost update"])].join("\n").into_bytes();
+        let ended = Output { status: ExitStatusExt::from_raw(6), stdout, stderr: b"aborted\n".to_vec() };
+        let says = broken(&["silo".to_owned(), "mocc".to_owned()], &ended);
+        assert!(says.contains("`contend check silo mocc`") && says.contains("signal: 6"), "{says}");
+        assert!(says.contains("lost update") && says.contains("aborted"), "{says}");
+        assert!(!says.contains(r#""scheme":"silo""#), "{says}");
     }
 }

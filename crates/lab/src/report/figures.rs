@@ -175,6 +175,13 @@ impl Drawn<'_> {
     /// Returns the distinct points without the coordinates of `axes`, which are left empty. Each such point has a
     /// panel.
     pub(super) fn panels_without(&self, axes: &[usize]) -> Vec<Vec<String>> {
+        let mut heads = self.points_without(axes);
+        heads.truncate(PANELS_MAX);
+        heads
+    }
+
+    /// Returns the points, each once, without their values on `axes`, which are empty.
+    pub(super) fn points_without(&self, axes: &[usize]) -> Vec<Vec<String>> {
         let mut heads: Vec<Vec<String>> = Vec::new();
         for point in self.study.points() {
             let mut head = point.to_vec();
@@ -185,21 +192,14 @@ impl Drawn<'_> {
                 heads.push(head);
             }
         }
-        heads.truncate(PANELS_MAX);
         heads
     }
 
     /// Returns a sentence on the panels that are left out; empty if all of them are drawn.
     pub(super) fn left_out(&self, axes: &[usize]) -> String {
-        let mut heads: Vec<Vec<&String>> = Vec::new();
-        for point in self.study.points() {
-            let own = point.iter().enumerate().filter(|(at, _)| !axes.contains(at));
-            heads.push(own.map(|(_, value)| value).collect());
-        }
-        heads.sort_unstable();
-        heads.dedup();
-        if heads.len() > PANELS_MAX {
-            format!(" The first {PANELS_MAX} of {} panels are drawn; the table has all.", heads.len())
+        let panels = self.points_without(axes).len();
+        if panels > PANELS_MAX {
+            format!(" The first {PANELS_MAX} of {panels} panels are drawn; the table has all.")
         } else {
             String::new()
         }
@@ -580,7 +580,7 @@ impl Drawn<'_> {
 type Told = (f64, Option<(f64, f64)>, String);
 
 /// The axis on which curves of throughput have knees.
-const WORKERS: &str = "workers";
+pub(super) const WORKERS: &str = "workers";
 
 /// The ratio of throughputs beyond which a linear axis shows too little of the low ones.
 const FAR_APART: f64 = 30.0;

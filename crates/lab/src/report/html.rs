@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::figures::{Drawn, Figure, of_study};
 use super::study::Study;
-use super::{Claim, Report, claims, conditions, evidence, region, words};
+use super::{Claim, Report, claims, conditions, evidence, knees, region, words};
+use crate::knees::Knee;
 use crate::sweep::point_of;
 use crate::text::plural;
 
@@ -191,6 +192,12 @@ fn study(number: usize, study: &Study, is_alone: bool) -> Markup {
                 "Its points were drawn rather than combined, so that there are no lines between them; the table of "
                 "runs has them all."
             }
+        }
+        @let knees = knees::grid(drawn);
+        @if !knees.rows.is_empty() {
+            h3 { "Knees" }
+            (knees.html())
+            p.note { (Knee::LEGEND) "." }
         }
     };
     let settings = html! {

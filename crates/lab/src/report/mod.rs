@@ -18,6 +18,7 @@ mod file;
 mod grid;
 mod html;
 mod insight;
+mod knees;
 mod material;
 #[cfg(feature = "parquet")]
 mod parquet;

@@ -151,6 +151,68 @@ fn curves_by_the_number_of_workers_show_their_knee() {
 }
 
 #[test]
+fn reports_tell_of_each_knee_where_the_time_of_the_cores_goes() {
+    let of = |(workers, theta, seed, throughput, contention): (u64, f64, u64, f64, f64)| {
+        let mut run = run("silo", theta, seed, throughput);
+        (run["workers"], run["simulated"]) = (workers.into(), true.into());
+        run["simulation"] = json!({
+            "spent": { "memory": 1.0 - contention, "contention": contention },
+            "hot_parts": [{ "name": format!("part of seed {seed}"), "share": 0.25 }],
+        });
+        run
+    };
+    // At theta 0.9 the step to four workers has a knee in the middle one of three repetitions; at 0.5 there is none.
+    let runs = [
+        (1, 0.5, 1, 100.0, 0.0),
+        (2, 0.5, 1, 200.0, 0.0),
+        (4, 0.5, 1, 400.0, 0.0),
+        (1, 0.9, 1, 100.0, 0.0),
+        (2, 0.9, 1, 200.0, 0.0),
+        (4, 0.9, 1, 20.0, 0.0),
+        (4, 0.9, 2, 250.0, 0.5),
+        (4, 0.9, 3, 1_000.0, 0.0),
+    ];
+    let report = Folder::new("told-knees", &runs.map(of)).read();
+    let text = text(&report);
+    let told = text.split("knees: ").nth(1).expect("a table");
+    let rows: Vec<Vec<&str>> = told.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0][..4], ["ycsb.theta", "scheme", "knee", "next"], "{told}");
+    let (knee, rest) = ("0.9 silo 2 4 10000.00 16000.00 contention 100.0%", "part of seed 2");
+    assert!(rows[1].join(" ").starts_with(knee) && rows[1].join(" ").ends_with(rest), "{told}");
+    assert_eq!(told.matches(" silo ").count(), 1, "{told}");
+    assert!(page(&report).contains("<caption>knees: the first number of cores"));
+    assert!(!text_of_crossing().contains("knees"), "workers do not vary there");
+}
+
+/// Returns the text of a study in which two schemes cross.
+fn text_of_crossing() -> String {
+    text(&Folder::new("no-knees", &crossing()).read())
+}
+
+#[test]
+fn figures_of_many_schemes_are_large_and_stand_alone() {
+    let of = |schemes: usize| {
+        let names = catalogue().schemes().map(|entry| entry.info.name).cycle();
+        let runs: Vec<Value> = names
+            .take(schemes)
+            .enumerate()
+            .flat_map(|(nth, name)| [1, 2].map(|seed| (nth, name, seed)))
+            .flat_map(|(nth, name, seed)| [0.5, 0.9].map(|theta| run(name, theta, seed, 100.0 + nth as f64)))
+            .collect();
+        let report = Folder::new(&format!("many-{schemes}"), &runs).read();
+        report.figures().into_iter().find(|figure| figure.title == "Throughput").expect("drawn")
+    };
+    let (few, many) = (of(2), of(20));
+    assert_eq!((few.columns, many.columns), (3, 1));
+    assert!(
+        many.panels[0].width > 1.5 * few.panels[0].width,
+        "{} {}",
+        few.panels[0].width,
+        many.panels[0].width
+    );
+}
+
+#[test]
 fn variants_are_points_of_their_own() {
     let of = |workers: u64, records: u64, seed: u64| {
         let mut run = run("silo", 0.5, seed, (1_000 * workers + seed) as f64);

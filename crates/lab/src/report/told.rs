@@ -1,7 +1,8 @@
 //! Reports as text for a terminal.
 
 use super::figures::Drawn;
-use super::{Report, claims, conditions, evidence, planes, region, words};
+use super::{Report, claims, conditions, evidence, knees, planes, region, words};
+use crate::knees::Knee;
 use crate::text::Lines;
 
 /// Returns a report as tables and sentences.
@@ -34,11 +35,15 @@ pub fn text(report: &Report) -> String {
             continue;
         }
         lines.add("");
-        // A terminal shows only the first table of a page: throughputs with their verdicts.
+        // Of the tables of a page, a terminal shows throughputs with their verdicts, leaders and knees.
         lines.add(drawn.throughput_grid().text().trim_end());
         if study.schemes.len() > 1 && study.leaders.len() > 1 {
             lines.add("");
             lines.add(planes::leaders_grid(drawn).text().trim_end());
+        }
+        let knees = knees::grid(drawn);
+        if !knees.rows.is_empty() {
+            lines.add(format!("\n{}\n{}\n{}", knees.caption, Knee::LEGEND, knees.text().trim_end()));
         }
     }
     for machine in &report.machines {

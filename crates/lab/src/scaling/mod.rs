@@ -3,7 +3,6 @@
 //! shared words in cache lines depend on what a process allocated before: in a process of its own, a point is the same
 //! whatever is simulated beside it.
 
-mod knees;
 mod retest;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +12,7 @@ use results::{CheckVerdict, HottestLine, Run, Simulation};
 use runs::Phase;
 
 use self::retest::ChangedMachine;
+use crate::knees::Knee;
 use crate::simulation::{ERROR_MAX, PARTS, limit};
 use crate::sweep::command;
 use crate::text::{Lines, Table, changed, count, duration, duration_s, percent, plural};
@@ -181,12 +181,7 @@ impl Scaling {
             self.hottest(results, "part", |simulation| &simulation.hot_parts)
         ));
         if self.plans.len() > 1 {
-            lines.add(format!(
-                "knees: the first number of cores from which the next one adds less than half of what it would add if \
-                 all cores kept their rate\nus/txn: the time of a core for a commit; part, phase: where it grows \
-                 most, and the share of the growth\n{}",
-                self.knees(results)
-            ));
+            lines.add(format!("{}\n{}\n{}", Knee::DEFINITION, Knee::LEGEND, self.knees(results)));
         }
         if self.machines.len() > 1 {
             lines.add(self.retest(results));
@@ -272,6 +267,23 @@ impl Scaling {
                 cells.push(line.map_or_else(|| "-".to_owned(), |line| percent(line.share)));
             }
             table.row(cells);
+        }
+        table.render()
+    }
+
+    /// Returns a table with the knee of each scheme that has one.
+    fn knees(&self, results: &[Option<Run>]) -> String {
+        let of = |(scheme, runs): (&'static str, Vec<Option<&Run>>)| {
+            Some((scheme, Knee::of(runs.into_iter().flatten())?))
+        };
+        let knees: Vec<(&str, Knee)> = self.rows(results).filter_map(of).collect();
+        if knees.is_empty() {
+            return "no scheme has one\n".to_owned();
+        }
+        let mut table = Table::default();
+        table.row(["scheme"].into_iter().chain(Knee::HEADS));
+        for (scheme, knee) in knees {
+            table.row([scheme.to_owned()].into_iter().chain(knee.cells()));
         }
         table.render()
     }

@@ -4,8 +4,8 @@
 use results::Run;
 use sim::machine::Basis;
 
-use super::knees::rate;
 use super::{Scaling, half_width};
+use crate::knees::rate;
 use crate::simulation::changed_machine;
 use crate::text::{Table, plural};
 use crate::{Refusal, SimulationPlan};

@@ -31,6 +31,9 @@ const TINY: &[Workload] = &[
 const FULL: &[Workload] =
     &[&["tpcc", "--set", "tpcc.warehouses=2"], &["ycsb", "--set", "ycsb.theta=0.9"], &["smallbank"]];
 
+/// The seconds of the second run of a scheme that has committed nothing in its first one.
+const AGAIN_S: &str = "5";
+
 /// Runs every scheme for a moment on small data. Each run is followed by its consistency check.
 pub(crate) fn short(house: &House) -> Checked {
     bench(house, Build::Tested, TINY, "0.15", "0.1")
@@ -46,10 +49,19 @@ fn bench(house: &House, build: Build, workloads: &[Workload], seconds: &str, war
     for workload in workloads {
         // `all` excludes `uncontrolled`, which permits only one worker.
         for (schemes, workers) in [("all", "2"), ("uncontrolled", "1")] {
-            let mut command = Command::new(&contend);
-            command.arg("run").args(*workload).args(["--scheme", schemes, "--workers", workers]);
-            command.args(["--seconds", seconds, "--warmup", warmup, "--format", "json"]);
-            report(&output(&mut command)?)?;
+            let run = |schemes: &str, seconds: &str| {
+                let mut command = Command::new(&contend);
+                command.arg("run").args(*workload).args(["--scheme", schemes, "--workers", workers]);
+                command.args(["--seconds", seconds, "--warmup", warmup, "--format", "json"]);
+                show(&output(&mut command)?)
+            };
+            for scheme in run(schemes, seconds)? {
+                // On a busy machine, a worker may get no processor time for longer than a short run lasts.
+                println!("{scheme} again, for {AGAIN_S} s");
+                if !run(&scheme, AGAIN_S)?.is_empty() {
+                    return Err(format!("{scheme} committed nothing on {} in {AGAIN_S} s", workload[0]));
+                }
+            }
         }
     }
     Ok(())
@@ -78,20 +90,33 @@ pub(crate) fn binary(house: &House, build: Build) -> Result<PathBuf, String> {
     Ok(target.join(folder).join(format!("contend{}", std::env::consts::EXE_SUFFIX)))
 }
 
-/// Prints a line for each run. Refuses output that scripts cannot read.
+/// A run, as it is shown.
+#[derive(Debug, PartialEq)]
+struct Shown {
+    scheme: String,
+    line: String,
+    has_commits: bool,
+}
+
+/// Prints a line for each run. Refuses output that scripts cannot read, and schemes that have committed nothing.
 pub(crate) fn report(output: &str) -> Checked {
+    let idle = show(output)?;
+    if idle.is_empty() { Ok(()) } else { Err(format!("committed nothing: {}", idle.join(", "))) }
+}
+
+/// Prints a line for each run, and returns the schemes that have committed nothing. Refuses output that scripts cannot
+/// read.
+fn show(output: &str) -> Result<Vec<String>, String> {
     let runs = runs(output)?;
     if runs.is_empty() {
         return Err("`contend run` printed no run".to_owned());
     }
-    for run in runs {
-        println!("{run}");
-    }
-    Ok(())
+    runs.iter().for_each(|run| println!("{}", run.line));
+    Ok(runs.into_iter().filter(|run| !run.has_commits).map(|run| run.scheme).collect())
 }
 
 /// Parses lines of JSON and formats the runs for a reader.
-fn runs(output: &str) -> Result<Vec<String>, String> {
+fn runs(output: &str) -> Result<Vec<Shown>, String> {
     let mut runs = Vec::new();
     for line in output.lines() {
         let value: Value = serde_json::from_str(line).map_err(|e| format!("not JSON ({e}): {line}"))?;
@@ -101,14 +126,17 @@ fn runs(output: &str) -> Result<Vec<String>, String> {
         let text = |key: &str| value[key].as_str().ok_or_else(|| format!("no `{key}` in {line}"));
         let number = |key: &str| value[key].as_f64().ok_or_else(|| format!("no `{key}` in {line}"));
         let (workload, scheme) = (text("workload")?, text("scheme")?);
-        if number("commits")? <= 0.0 {
-            return Err(format!("{scheme} committed nothing on {workload}"));
-        }
-        let (throughput, abort_rate) = (number("throughput_txn_s")?, number("abort_rate")?);
-        let verdict = &value["check"]["verdict"];
-        runs.push(format!(
-            "{workload:>9} {scheme:<14} {throughput:>10.0} txn/s  abort rate {abort_rate:.3}  {verdict}"
-        ));
+        let has_commits = number("commits")? > 0.0;
+        let line = if has_commits {
+            let (throughput, abort_rate) = (number("throughput_txn_s")?, number("abort_rate")?);
+            let verdict = &value["check"]["verdict"];
+            format!(
+                "{workload:>9} {scheme:<14} {throughput:>10.0} txn/s  abort rate {abort_rate:.3}  {verdict}"
+            )
+        } else {
+            format!("{workload:>9} {scheme:<14} committed nothing")
+        };
+        runs.push(Shown { scheme: scheme.to_owned(), line, has_commits });
     }
     Ok(runs)
 }
@@ -132,7 +160,15 @@ mod tests {
     fn output_that_scripts_could_not_use_is_refused() {
         assert!(runs("silo 7 txn/s").is_err());
         assert!(runs(&GOOD.replace("throughput_txn_s", "tps")).is_err());
-        assert!(runs(&GOOD.replace("\"commits\":7", "\"commits\":0")).is_err());
         assert!(report("").is_err());
+    }
+
+    #[test]
+    fn schemes_that_commit_nothing_are_found() {
+        let idle =
+            GOOD.replace("\"commits\":7,\"throughput_txn_s\":7.0", "\"commits\":0,\"throughput_txn_s\":null");
+        assert_eq!(show(&idle), Ok(vec!["silo".to_owned()]));
+        assert_eq!(show(GOOD), Ok(Vec::new()));
+        assert!(report(&idle).is_err() && report(GOOD).is_ok());
     }
 }

@@ -369,9 +369,10 @@ impl<T: Node> Pool<T> {
 
     /// Nodes handed out and not taken back.
     pub(super) fn in_use(&self) -> usize {
-        // The free nodes are counted first: a node that is made meanwhile counts as in use.
-        let stocked: usize = self.stocks().map(|stock| stock.lock().0.len()).sum();
-        let free = self.free.lock().0.len() + stocked;
+        // In this order no node counts as free twice: one that leaves its stock meanwhile is never put back there, but
+        // it may be given back. A node that is made meanwhile counts as in use.
+        let given_back = self.free.lock().0.len();
+        let free = given_back + self.stocks().map(|stock| stock.lock().0.len()).sum::<usize>();
         self.slab.len() + self.apart.as_ref().map_or(0, |apart| apart.in_use()) - free
     }
 
@@ -513,6 +514,28 @@ mod tests {
         assert!(take(1) >= made, "a stock of its own, which makes nodes");
         assert!(shared < made && take(0) < made, "the stock that was there");
         assert_eq!(pool.in_use(), few + 3);
+    }
+
+    #[test]
+    fn nodes_that_move_while_they_are_counted_count_once() {
+        for _ in 0..2_000 {
+            let pool: Pool<Plain> = Pool::new(2);
+            let is_done = AtomicBool::new(false);
+            workers::run(2, false, |worker| {
+                if worker == 1 {
+                    while !is_done.load(Ordering::Relaxed) {
+                        assert!(
+                            pool.in_use() <= AHEAD,
+                            "one is in use, or all of a stock that is being made"
+                        );
+                    }
+                    return;
+                }
+                let taken: Vec<_> = (0..AHEAD).map(|_| pool.take_for(0)).collect();
+                taken.into_iter().for_each(|(node, guard)| pool.give(node, guard));
+                is_done.store(true, Ordering::Relaxed);
+            });
+        }
     }
 
     #[test]

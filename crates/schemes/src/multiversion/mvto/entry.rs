@@ -13,6 +13,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::MVTO_MARKS_NO_GAPS),
         Planted::new(&plants::MVTO_IGNORES_GAPS),
         Planted::new(&plants::MVTO_SKIPS_PENDING),
+        Planted::new(&plants::MVTO_TRUSTS_UNDECIDED),
         Planted::new(&parts::plants::CHAIN_CUT_EARLY),
         Planted::new(&engine::plants::MOVES_UNASKED),
         Planted::new(&storage::plants::SPLIT_DROPS_MARK),

@@ -19,7 +19,8 @@
 //!                 (asserted in `PendingWrites::push`; `top` lets nobody write over an undecided one).
 //!             (2) An attempt that read a version, or that there is none, at `ts` has marked the header before
 //!                 it looked; an attempt that pushes a version looks for marks after the push. So either the
-//!                 reader finds the version, or the writer the mark (`see`, `write_over`).
+//!                 reader finds the version, or the writer the mark (`see`, `write_over`). Only where a committed
+//!                 version is later than `ts` is there no mark: it keeps all earlier writers out.
 //!             (3) Waits go from later to earlier timestamps: they cannot form a circle (`wait`).
 //!             (4) Timestamps come from one counter, so their order is that of real time.
 //! DEPARTURES  The mark is one per record, as in `DBx1000`: versions are never put in the middle of a chain, for
@@ -283,14 +284,22 @@ impl Scheme for Mvto {
 
 impl<'db> Txn<'db> {
     // ANCHOR: see
-    /// Marks a record as read, and finds the version to be read: invariant (2).
+    /// Marks a record as read, unless a later version keeps earlier writers out, and finds the version to be read:
+    /// invariant (2).
     #[inline]
     fn see(&mut self, record: RecordRef<'db, Mvto>) -> Result<Seen<'db>, Abort> {
-        let rts = if is_planted(&plants::MVTO_MARKS_NO_READS) { 0 } else { self.ts };
-        if !record.header().read_at(rts) {
-            return Err(Abort::ReadChanged);
-        }
         let mut next = self.slot.newest(record);
+        let is_later = |newest: VersionRef<'_, Mvto>| {
+            let is_decided = newest.is_sealed() || is_planted(&plants::MVTO_TRUSTS_UNDECIDED);
+            is_decided && newest.meta().number() > self.ts
+        };
+        if !next.is_some_and(is_later) {
+            let rts = if is_planted(&plants::MVTO_MARKS_NO_READS) { 0 } else { self.ts };
+            if !record.header().read_at(rts) {
+                return Err(Abort::ReadChanged);
+            }
+            next = self.slot.newest(record);
+        }
         while let Some(version) = next {
             let is_sealed = version.is_sealed();
             let wts = version.meta().number();

@@ -11,4 +11,6 @@ sync::plants! {
         "adds a key to a gap that a later timestamp has read";
     MVTO_SKIPS_PENDING: "mvto_skips_pending",
         "reads past an earlier version that is undecided yet";
+    MVTO_TRUSTS_UNDECIDED: "mvto_trusts_undecided",
+        "leaves no timestamp with a record that has a later version, though that may be taken back";
 }

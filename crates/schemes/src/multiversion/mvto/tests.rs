@@ -1,12 +1,16 @@
 //! MVTO, conflict by conflict. The attempts of a script have their timestamps in the order of their begins.
 
+use core::any::Any;
 use core::cell::Cell as Flag;
 use core::ops::ControlFlow;
 
 use engine::setting::{Settings, Values};
 use engine::{
-    Abort, Database, Direction, Env, Homes, Lookup, Schema, Scheme, Session, Table, Ticket, Transaction,
+    Abort, Database, Direction, Env, Homes, Lookup, Observer, Schema, Scheme, Session, Table, Ticket,
+    Transaction,
 };
+use parts::version_chain::ChainHead;
+use storage::{RecordRef, Shape};
 use sync::{fiber, waiter};
 
 use crate::multiversion::mvto::Mvto;
@@ -107,6 +111,38 @@ fn a_read_below_an_undecided_version_still_keeps_earlier_writers_out() {
             set(table, 1, first)
         });
         assert_eq!(first, Err(Abort::TooLate), "the second has read that nothing was written before");
+    });
+}
+
+/// Notes, for each record that is installed, the greatest timestamp that has read what was there before.
+#[derive(Default)]
+struct Marks(Vec<u64>);
+
+impl Observer for Marks {
+    const ON: bool = true;
+
+    fn installed<S: Shape>(&mut self, record: RecordRef<'_, S>, _: Option<&[u64]>, _: Option<&[u64]>) {
+        let header: &dyn Any = record.header();
+        self.0.push(header.downcast_ref::<ChainHead>().expect("the header of a chain").rts());
+    }
+}
+
+#[test]
+fn a_read_below_a_committed_version_writes_nothing() {
+    check(Lookup::Point, |db, table| {
+        let mut session = db.session_with(Marks::default(), ());
+        let mut write = || session.attempt(&ticket(), |later| later.update(table, AT, |cell| cell.set(1)));
+        let early = commit(db, |early| {
+            assert_eq!(write(), Ok(Some(())));
+            assert_eq!(early.read(table, AT, Cell::value), Ok(Some(0)));
+            Ok(())
+        });
+        assert_eq!(early, Ok(()));
+        assert_eq!(write(), Ok(Some(())));
+        assert_eq!(commit(db, |last| last.read(table, AT, Cell::value)), Ok(Some(1)));
+        assert_eq!(write(), Ok(Some(())));
+        let [first, second, third] = session.observer().0[..] else { panic!("three were installed") };
+        assert!(first == second && second < third, "{first} {second} {third}");
     });
 }
 

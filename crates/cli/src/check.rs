@@ -8,6 +8,7 @@ use std::path::Path;
 use lab::{CampaignReport, Catalogue, Inquiry, Partial, Refusal, json, text};
 use stdx::history::History;
 use stdx::panics;
+use sync::panics::{remember, with_place};
 use trials::{CampaignMonitor, CampaignPhase, Case, Form, Notation, Replay, Schedule, TrialSubject};
 
 use crate::args::{Check, Format};
@@ -19,11 +20,11 @@ pub(crate) fn check(catalogue: Catalogue, args: &Check, out: &mut Out) -> Result
     let inquiry = Inquiry::new(catalogue, &args.question())?;
     // Panics in a trial are part of the report. A panic elsewhere is a defect of ours, and is reported below.
     let tells = panic::take_hook();
-    panic::set_hook(Box::new(|_| {}));
+    panic::set_hook(Box::new(remember));
     let ended = panic::catch_unwind(AssertUnwindSafe(|| answer(&inquiry, args, out)));
     panic::set_hook(tells);
     ended.unwrap_or_else(|panic| {
-        let says = panics::message(&*panic).unwrap_or_else(|| "no message".to_owned());
+        let says = panics::message(&*panic).map_or_else(|| "no message".to_owned(), with_place);
         complain(&format!("contend: an error in the program itself, not in a scheme: {says}\n"));
         panic::resume_unwind(panic)
     })

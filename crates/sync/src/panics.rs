@@ -9,9 +9,10 @@ use core::any::Any;
 use core::cell::{Cell, RefCell};
 use core::fmt::Write as _;
 use std::backtrace::{Backtrace, BacktraceStatus};
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, panic_any, set_hook, take_hook};
-use std::sync::Once;
+use std::sync::{Mutex, Once, PoisonError};
 
 static INSTALLED: Once = Once::new();
 
@@ -143,9 +144,46 @@ impl Report {
     }
 }
 
+/// The places of panics of which the hook [`remember`] has heard, by message.
+static PLACES: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+
+/// The maximum number of messages of which places are remembered: a search may cause panics without end.
+const PLACES_MAX: usize = 64;
+
+/// A panic hook that prints nothing, and remembers the place of the panic for [`with_place`].
+pub fn remember(info: &PanicHookInfo<'_>) {
+    let (Some(message), Some(place)) = (info.payload_as_str(), info.location()) else { return };
+    let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+    if places.len() < PLACES_MAX {
+        places.entry(message.to_owned()).or_insert_with(|| place.to_string());
+    }
+}
+
+/// Returns the message of a panic, with the place where a panic with this message happened first, if the hook
+/// [`remember`] has heard of one.
+pub fn with_place(message: String) -> String {
+    let places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+    match places.get(&message) {
+        Some(place) => format!("{message} ({place})"),
+        None => message,
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_remembered_panic_is_told_with_its_place() {
+        let before = take_hook();
+        set_hook(Box::new(remember));
+        let panicked = catch_unwind(|| panic_any("somewhere"));
+        set_hook(before);
+        assert!(panicked.is_err());
+        let told = with_place("somewhere".to_owned());
+        assert!(told.starts_with("somewhere (") && told.contains("panics.rs:"), "{told}");
+        assert_eq!(with_place("elsewhere".to_owned()), "elsewhere");
+    }
 
     /// The kept parts of a panic, made without a hook: the hooks of a test program are its own.
     fn report(message: &str) -> Report {

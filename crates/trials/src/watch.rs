@@ -5,6 +5,7 @@ use std::any::Any;
 
 use stdx::panics;
 use sync::atomic::{AtomicU64, Ordering};
+use sync::panics::with_place;
 use sync::{Arc, Padded, threads, waiter};
 
 /// The kind of endless trial.
@@ -121,8 +122,9 @@ pub fn watched<T: Send + 'static>(
     let (mut known, mut looks) = (0, 0);
     loop {
         if trial.is_finished() {
-            let message =
-                |panic: Box<dyn Any + Send>| panics::message(&*panic).unwrap_or_else(|| "a panic".to_owned());
+            let message = |panic: Box<dyn Any + Send>| {
+                panics::message(&*panic).map_or_else(|| "a panic".to_owned(), with_place)
+            };
             return trial
                 .join()
                 .map_or_else(|panic| WatchOutcome::Panicked(message(panic)), WatchOutcome::Ended);

@@ -1,12 +1,13 @@
 //! Records that an attempt changes in place under its claim on their partitions, with an undo list: the
 //! body of every scheme whose transactions own what they touch.
 //!
-//! RECORD      One word: bit 0 has a value, bit 1 the running attempt gave or took the value, bit 2 retired.
+//! RECORD      One word: bit 0 has a value, bit 1 the running attempt has changed the record, bit 2 retired.
 //! INVARIANTS
 //! (1) A word other than 0 changes only under the claim that holds the record's partition. A word of 0, of
 //!     a record whose absence is committed, may turn to retired at any time.
-//! (2) While bit 1 is set, the attempt that holds the partition has the word it replaced in its list, and
-//!     either clears the bit when it commits or puts that word back.
+//! (2) While bit 1 is set, the attempt that holds the partition has what the record was before in its lists, and
+//!     either clears the bit when it commits or puts that back. So it saves the value of a record once, and none of a
+//!     record to which it has given the first one.
 //! (3) To the holder of its partition a retired record is one without a value, and no conflict: nobody else
 //!     can have given its key another record. Only a value it must not be given.
 //!
@@ -61,7 +62,7 @@ impl Existence {
 #[derive(Debug)]
 pub struct Claimed<'db, S: Shape<Data = Owned, Header = Existence>> {
     claim: PartitionClaim<'db>,
-    /// Values that were overwritten or taken away.
+    /// Values that were overwritten or taken away, each as it was before the attempt.
     overwritten: Vec<(RecordRef<'db, S>, WordRange)>,
     /// Words of records that were given a value, or that lost theirs, as they were before.
     turned: Vec<(RecordRef<'db, S>, u64)>,
@@ -129,10 +130,15 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
     #[inline]
     pub fn write(&mut self, record: RecordRef<'db, S>) -> Result<Option<&mut [u64]>, Abort> {
         let Some(words) = self.claim.words_mut(record) else { return Err(lack(&mut self.lacking, record)) };
-        if !record.header().has_value() {
+        let header = &record.header().0;
+        let word = header.load(Ordering::Relaxed);
+        if word & VALUE == 0 {
             return Ok(None);
         }
-        self.overwritten.push((record, self.values.push_copy(words)));
+        if word & RUNNING == 0 {
+            self.overwritten.push((record, self.values.push_copy(words)));
+            header.store(word | RUNNING, Ordering::Relaxed);
+        }
         Ok(Some(words))
     }
 
@@ -175,11 +181,14 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         if sink.listens() || O::ON {
             self.tell(stamp, sink, seen);
         }
-        for (record, _) in self.turned.drain(..) {
+        if is_planted(&plants::COMMIT_LEAVES_MARKS) {
+            self.overwritten.clear();
+        }
+        let turned = self.turned.drain(..).map(|(record, _)| record);
+        for record in turned.chain(self.overwritten.drain(..).map(|(record, _)| record)) {
             let header = &record.header().0;
             header.store(header.load(Ordering::Relaxed) & !RUNNING, Ordering::Relaxed);
         }
-        self.overwritten.clear();
         self.values.clear();
         self.claim.release_all();
         stamp
@@ -202,22 +211,23 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         self.changes.clear();
     }
 
-    /// Undoes everything in reverse order, and gives the partitions up.
+    /// Undoes everything, and gives the partitions up.
     pub fn abort(&mut self) {
         if is_planted(&plants::UNDO_FORGETS_VALUES) {
             self.overwritten.clear();
         }
         if is_planted(&plants::UNDO_RUNS_FORWARDS) {
-            self.overwritten.reverse();
-        }
-        for (record, before) in self.overwritten.drain(..).rev() {
-            let words = self.claim.words_mut(record).expect("written under this claim");
-            words.copy_from_slice(self.values.get(before));
+            self.turned.reverse();
         }
         for (record, word) in self.turned.drain(..).rev() {
             let given = record.header().0.load(Ordering::Relaxed);
             let stays = is_planted(&plants::UNDO_FORGETS_INSERTS) && given & VALUE != 0;
             record.header().0.store(if stays { VALUE } else { word }, Ordering::Relaxed);
+        }
+        for (record, before) in self.overwritten.drain(..) {
+            let words = self.claim.words_mut(record).expect("written under this claim");
+            words.copy_from_slice(self.values.get(before));
+            record.header().0.store(VALUE, Ordering::Relaxed);
         }
         self.values.clear();
         self.claim.release_all();
@@ -378,6 +388,34 @@ mod tests {
 
     fn fill(words: Result<Option<&mut [u64]>, Abort>, value: u64) {
         words.expect("held").expect("free").fill(value);
+    }
+
+    #[test]
+    fn the_value_of_a_record_is_saved_once() {
+        check(|mut claimed, [record, ..]| {
+            fill(claimed.insert(record), 1);
+            fill(claimed.write(record), 2);
+            assert!(claimed.overwritten.is_empty(), "there was no value before the attempt");
+            claimed.install(&mut (), &mut ());
+            for ends in 0..2 {
+                assert!(claimed.claim.try_hold(0));
+                (3..10).for_each(|value| fill(claimed.write(record), value));
+                assert_eq!(claimed.overwritten.len(), 1);
+                if ends == 0 {
+                    claimed.abort()
+                } else {
+                    _ = claimed.install(&mut (), &mut ())
+                }
+                assert!(claimed.claim.try_hold(0));
+                assert_eq!(claimed.read(record), Ok(Some(&[[2, 2], [9, 9]][ends][..])));
+                claimed.abort();
+            }
+            assert!(claimed.claim.try_hold(0));
+            fill(claimed.write(record), 11);
+            claimed.abort();
+            assert!(claimed.claim.try_hold(0));
+            assert_eq!(claimed.read(record), Ok(Some(&[9, 9][..])), "the commit before has cleared its mark");
+        });
     }
 
     #[test]

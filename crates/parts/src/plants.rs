@@ -57,6 +57,8 @@ sync::plants! {
         "leaves the values of an attempt that aborts in place";
     UNDO_FORGETS_INSERTS: "undo_forgets_inserts",
         "leaves the rows in place that an attempt which aborts has inserted";
+    COMMIT_LEAVES_MARKS: "commit_leaves_marks",
+        "leaves the marks in what it has written that tell that the value before was saved";
     UNDO_RUNS_FORWARDS: "undo_runs_forwards",
-        "undoes an attempt from its first change to its last";
+        "undoes the inserts and deletions of an attempt from the first to the last";
 }

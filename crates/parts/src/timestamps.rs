@@ -17,8 +17,19 @@ use sync::atomic::{AtomicU64, Ordering};
 
 /// The bound of a slot that runs no attempt.
 const OUTSIDE: u64 = u64::MAX;
-/// The number of slots that are looked at for each attempt that writes, on average.
-const LOOKS: usize = 16;
+/// Returns the number of attempts after each of which a slot brings a watermark up to date, for which it looks at so
+/// many slots.
+///
+/// All slots together so bring it up to date again when each of them has made `slots / 128` attempts, on average. The
+/// looks of an attempt get fewer as the slots get more: at 16 slots they are 8, at a thousand one for ten attempts. Each
+/// look takes the line of another slot away from it, and each new watermark one that all slots read. With few slots the
+/// watermark is always new, and with many it is as old as a few attempts of each.
+pub const fn refresh_every(slots: usize) -> usize {
+    /// So that a slot that is active alone does not keep too much.
+    const MAX: usize = 1 << 14;
+    let every = slots.saturating_mul(slots) / 128;
+    if every > MAX { MAX } else { every }
+}
 
 /// The counter, the slots that run attempts, and the watermark.
 #[derive(Debug)]
@@ -27,6 +38,8 @@ pub struct Timestamps {
     last: Padded<AtomicU64>,
     watermark: Padded<AtomicU64>,
     bounds: Box<[Padded<AtomicU64>]>,
+    /// See [`refresh_every`].
+    refresh_every: usize,
     /// The number of the past that slots may choose.
     past: Option<Padded<AtomicU64>>,
 }
@@ -35,7 +48,8 @@ impl Timestamps {
     /// Makes timestamps for this many slots.
     pub fn new(slots: usize) -> Self {
         let bounds = (0..slots).map(|_| Padded(AtomicU64::new(OUTSIDE))).collect();
-        Self { last: Padded::default(), watermark: Padded::default(), bounds, past: None }
+        let refresh_every = refresh_every(slots);
+        Self { last: Padded::default(), watermark: Padded::default(), bounds, refresh_every, past: None }
     }
 
     /// Makes timestamps for this many slots, which may choose a number of the past: 0 until
@@ -137,8 +151,8 @@ impl Timestamps {
     /// The watermark, brought up to date now and then: `age` counts the calls of one slot since the last time.
     #[inline]
     pub fn watermark(&self, age: &mut usize) -> u64 {
-        *age += LOOKS;
-        if *age >= self.bounds.len() {
+        *age += 1;
+        if *age >= self.refresh_every {
             *age = 0;
             return self.refresh();
         }
@@ -193,6 +207,21 @@ mod tests {
         assert_eq!(timestamps.refresh(), 2, "the snapshot");
         timestamps.leave(2);
         assert_eq!(timestamps.refresh(), 3);
+    }
+
+    #[test]
+    fn a_slot_brings_the_watermark_up_to_date_more_rarely_the_more_slots_there_are() {
+        for (slots, every) in [(2, 1), (16, 2), (64, 32), (1_568, 1 << 14)] {
+            let timestamps = Timestamps::new(slots);
+            let mut age = 0;
+            let mut moves = || {
+                let before = timestamps.known_watermark();
+                timestamps.draw();
+                timestamps.watermark(&mut age) > before
+            };
+            let moved: Vec<usize> = (1..=3 * every).filter(|_| moves()).collect();
+            assert_eq!(moved, [every, 2 * every, 3 * every], "{slots} slots");
+        }
     }
 
     #[test]

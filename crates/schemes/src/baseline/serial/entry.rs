@@ -10,6 +10,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&parts::plants::UNDO_FORGETS_VALUES),
         Planted::new(&parts::plants::UNDO_FORGETS_INSERTS),
         Planted::new(&parts::plants::UNDO_RUNS_FORWARDS),
+        Planted::new(&parts::plants::COMMIT_LEAVES_MARKS),
     ],
     outcomes: &[
         ("counter_by_add", "t2 waits, t1 commits, t2 commits"),

@@ -22,6 +22,7 @@
 //! Every `SeqCst` below serves (3) and (4): of a slot that shows its bound and then looks, and a slot that announces
 //! and then looks at the bounds, at least one sees the other.
 
+use parts::refresh_every;
 use parts::version_chain::VersionStamp;
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::plant::is_planted;
@@ -34,10 +35,8 @@ const OUTSIDE: u64 = 1 << 63;
 /// The time between two looks of a slot at the clocks of others, as in the paper.
 const SYNC_NS: u64 = 100_000;
 /// Attempts of a slot at whose ends the watermarks are brought up to date: the first ones, so that young databases have
-/// snapshots, and later one in this many.
+/// snapshots, and later one in this many, or in more if there are many slots.
 const QUIESCE_EVERY: u64 = 8;
-/// The maximum number of slots that an attempt looks at on average, in each of three rounds.
-const LOOKS: u64 = 8;
 
 /// The clocks, the slots that run attempts, and the watermarks.
 #[derive(Debug)]
@@ -150,7 +149,7 @@ impl Clocks {
             shown.wts.store(clock.last | OUTSIDE, Ordering::Release);
         }
         clock.attempts += 1;
-        let every = QUIESCE_EVERY.max(self.slots.len() as u64 / LOOKS);
+        let every = QUIESCE_EVERY.max(refresh_every(self.slots.len()) as u64);
         if clock.attempts <= QUIESCE_EVERY || clock.attempts.is_multiple_of(every) {
             return self.refresh();
         }

@@ -35,10 +35,11 @@
 //!             commit: then keys that enter for later timestamps fail nobody, although an attempt that aborts leaves
 //!             its marks. Storage inlines: a new version stands within its record if there is room, and a version that
 //!             is alone moves there, not a copy that a reader makes (`run.versions=apart` turns that off). Watermarks
-//!             are moved on by all slots, every few attempts, not by a leader that may idle; old versions are cut by
-//!             the next writer of the record, or by its last writer. The regulation of contention exists for all
-//!             schemes, as `--retry climb`; the boost of stragglers is here. A client that is to see its own commit in
-//!             a snapshot would have to bring its timestamp along, which none does.
+//!             are moved on by all slots, each after a number of attempts that grows with the number of slots
+//!             (`refresh_every`), not by a leader that may idle; old versions are cut by the next writer of the record,
+//!             or by its last writer. The regulation of contention exists for all schemes, as `--retry climb`; the
+//!             boost of stragglers is here. A client that is to see its own commit in a snapshot would have to bring
+//!             its timestamp along, which none does.
 
 pub mod clocks;
 pub mod entry;

@@ -183,13 +183,19 @@ impl<C: Certifier> Scheme for Snapshots<C> {
     /// The first version has number 0, which every snapshot shows.
     fn loaded(&self, _: RecordRef<'_, Self>) {}
 
+    /// A retry waits here for the version to which the attempt before it has lost: it holds up no memory that others
+    /// give back meanwhile.
     #[inline]
-    fn begin<'db>(&'db self, txn: &mut Txn<'db, C>, ticket: &Ticket) -> Result<(), Abort> {
+    fn await_others<'db>(&'db self, txn: &mut Txn<'db, C>, ticket: &Ticket) {
         if let Some((record, version)) = txn.lost_to.take()
             && ticket.retries > 0
         {
             txn.wait_for_decision(record, version, self.wait_ns);
         }
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db, C>, ticket: &Ticket) -> Result<(), Abort> {
         let slot = txn.slot.id();
         let view = self.certifier.begin::<Self>(&mut txn.certificate, slot, &self.commits, ticket);
         SnapshotView { snapshot: txn.snapshot, sees: txn.sees } = view;

@@ -3,7 +3,8 @@
 use core::cell::Cell as Flag;
 use core::ops::ControlFlow;
 
-use engine::{Abort, Database, Direction, Homes, Lookup, Schema, Table, Ticket, Transaction};
+use engine::{Abort, Database, Direction, Homes, Lookup, Schema, Sink, Stamp, Table, Ticket, Transaction};
+use storage::{RecordRef, Shape};
 use sync::{fiber, waiter};
 
 use crate::multiversion::si::Si;
@@ -117,6 +118,19 @@ fn the_first_updater_wins_and_readers_pass_by() {
     });
 }
 
+/// Notes at the begin of each attempt, before it is pinned, whether the flag is set.
+struct Begins<'f>(&'f Flag<bool>, Vec<bool>);
+
+impl Sink for Begins<'_> {
+    const ON: bool = true;
+
+    fn begin(&mut self) {
+        self.1.push(self.0.get());
+    }
+
+    fn logged<S: Shape>(&mut self, _: Stamp, _: RecordRef<'_, S>, _: Option<&[u64]>) {}
+}
+
 #[test]
 fn a_retry_begins_after_the_decision_of_the_winner() {
     check(|db, table| {
@@ -134,11 +148,15 @@ fn a_retry_begins_after_the_decision_of_the_winner() {
             assert_eq!(first, Ok(()));
         });
         crew.spawn(4 * fiber::STACK_BYTES, || {
-            let (mut session, mut again) = (db.session(), ticket());
-            assert_eq!(session.attempt(&again, |txn| set(table, AT, 2, txn)), Err(Abort::WriteConflict));
+            let (mut session, mut again) = (db.session_with((), Begins(&has_ended, Vec::new())), ticket());
+            let lost = session.attempt(&again, |txn| txn.update(table, AT, |cell| cell.set(2)));
+            assert_eq!(lost, Err(Abort::WriteConflict));
             assert!(!has_ended.get(), "the loser aborts at once");
             again.retries = 1;
-            assert_eq!(session.attempt(&again, |txn| set(table, AT, 2, txn)), Ok(Some(())));
+            let won = session.attempt(&again, |txn| txn.update(table, AT, |cell| cell.set(2)));
+            assert_eq!(won, Ok(Some(())));
+            let Begins(_, begins) = session.sink();
+            assert_eq!(*begins, [false, true], "a retry that waits is not pinned yet");
         });
         crew.run();
     });

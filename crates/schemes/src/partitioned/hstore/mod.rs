@@ -19,7 +19,8 @@
 //!             serve any client, and waits follow the order of partitions, not timestamps. An attempt that
 //!             touches what it did not declare aborts, and the next attempt takes that partition, too. Rows
 //!             that never change may live everywhere, in place of H-Store's replicas, and are read without a
-//!             claim.
+//!             claim. Indexes are those of the engine, which all partitions share: they have latches, which a
+//!             thread that owns the index of its partition would not need.
 
 pub mod entry;
 pub mod plants;

@@ -5,7 +5,7 @@ use engine::{Abort, AccessSet, Observer, OwnWrites, Scheme, Sink, Stamp, Write, 
 use storage::{InPlace, RecordRef, Shape, Slot, accumulate};
 use sync::plant::is_planted;
 
-use crate::{CopyBuffer, Validates, WordRange, WriteBuffer, plants};
+use crate::{CommitLocks, CopyBuffer, Validates, WordRange, WriteBuffer, plants};
 
 /// A write to be installed at the commit.
 #[derive(Debug)]
@@ -83,6 +83,7 @@ pub struct BufferedWrites<'db, S: Shape, N = ()> {
     /// The number of writes to records that the attempt has locked, in the order of locking.
     locked: usize,
     order: WriteOrder,
+    when_busy: CommitLocks,
     /// A copy of the value that a delta is added to, or that an observer hears of.
     before: CopyBuffer,
     /// Whether a value has a mark behind its row, to which nothing is added.
@@ -145,6 +146,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
             values: WriteBuffer::default(),
             locked: 0,
             order: WriteOrder::default(),
+            when_busy: CommitLocks::default(),
             before: CopyBuffer::default(),
             has_marks: slot.tables().has_marks(),
         }
@@ -154,6 +156,12 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
     #[must_use]
     pub fn in_order(self, order: WriteOrder) -> Self {
         Self { order, ..self }
+    }
+
+    /// Selects what is done if a record to be locked is locked.
+    #[must_use]
+    pub fn when_busy(self, when_busy: CommitLocks) -> Self {
+        Self { when_busy, ..self }
     }
 
     /// Adds the value `present` to the words of a delta.
@@ -362,11 +370,12 @@ impl<'db, S: Validates, N> BufferedWrites<'db, S, N> {
     ///
     /// Records are locked in the order of the writes while no other attempt is in the way, unless another order [was
     /// selected](Self::in_order): so most attempts need no sort, and the record written last is locked last. An attempt
-    /// that finds a record locked gives up its locks and begins again in the order of addresses, waiting: since only
-    /// such attempts wait while they hold locks, they cannot form a circle.
+    /// that finds a record locked gives up its locks. If it [waits](CommitLocks::Waiting), it then begins again in the
+    /// order of addresses: since only such attempts wait while they hold locks, they cannot form a circle.
     ///
     /// # Errors
-    /// When a record is retired, and the errors of `confirm`.
+    /// When a record is retired, and the errors of `confirm`; [`Abort::LockBusy`] if the attempt found a record locked
+    /// and does not wait.
     #[inline]
     pub fn lock(
         &mut self,
@@ -375,11 +384,16 @@ impl<'db, S: Validates, N> BufferedWrites<'db, S, N> {
         match self.order {
             WriteOrder::Written => {}
             WriteOrder::Reversed => self.writes.reverse(),
+            WriteOrder::Address if self.when_busy == CommitLocks::NoWait => self.writes.sort(),
             WriteOrder::Address => return self.lock_sorted(confirm),
         }
         while self.locked < self.len() {
             let write = self.writes.get_mut(self.writes.sorted(self.locked));
             let Some(now) = S::LOCK.try_lock(S::lock_word(write.record))? else {
+                if self.when_busy == CommitLocks::NoWait {
+                    self.unlock();
+                    return Err(Abort::LockBusy);
+                }
                 return self.lock_sorted(confirm);
             };
             self.locked += 1;

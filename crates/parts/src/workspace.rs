@@ -16,7 +16,9 @@ use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::{Plant, is_planted};
 
 use crate::value_word::{self, NO_VALUE, OneWord};
-use crate::{Buffered, BufferedWrites, Buffers, CopyBuffer, Expected, LockBits, WriteOrder, fence_reads};
+use crate::{
+    Buffered, BufferedWrites, Buffers, CommitLocks, CopyBuffer, Expected, LockBits, WriteOrder, fence_reads,
+};
 
 /// Schemes whose attempts read without locks, and validate what they have seen when they commit.
 pub trait Validates: Shape<Data = InPlace> {
@@ -143,6 +145,12 @@ impl<'db, S: Validates + Scheme, R: ReadSet<'db, S>, N: Copy> Workspace<'db, S, 
         Self { writes: self.writes.in_order(order), ..self }
     }
 
+    /// Selects what is done if a record of the write set is locked.
+    #[must_use]
+    pub fn when_busy(self, when_busy: CommitLocks) -> Self {
+        Self { writes: self.writes.when_busy(when_busy), ..self }
+    }
+
     /// Clears the workspace for another attempt.
     #[inline]
     pub fn clear(&mut self) {
@@ -254,6 +262,14 @@ impl<'db, S: Validates + Scheme, R: ReadSet<'db, S>, N: Copy> Workspace<'db, S, 
         let to_write = self.writes.iter().filter(|write| !write.note.is_blind);
         let to_write = to_write.filter(move |write| only_read().all(|(record, _)| record != write.record));
         only_read().chain(to_write.map(|write| (write.record, write.note.word)))
+    }
+
+    /// The records that were read, be it in order to write them, with the words that were seen. A record that was read
+    /// and then written may come twice.
+    pub fn seen(&self) -> impl Iterator<Item = (RecordRef<'db, S>, u64)> {
+        let to_write = self.writes.iter().filter(|write| !write.note.is_blind);
+        let to_write = to_write.map(|write| (write.record, write.note.word));
+        self.reads.records().map(|(record, seen)| (record, seen.word())).chain(to_write)
     }
 
     /// The words that were seen of all records.

@@ -2,6 +2,7 @@
 
 mod adds;
 mod assured;
+mod commit_locks;
 pub(crate) mod common;
 pub(crate) mod conformance;
 

@@ -22,6 +22,11 @@ pub const ENTRY: Entry = Entry {
             says: "the records of a write set are locked by address",
             given: &[("silo.write_order", "address")],
         },
+        Variant {
+            name: "locking_without_waiting",
+            says: "a commit that finds a record locked gives up its locks and tries again",
+            given: &[("silo.commit_locks", "no_wait")],
+        },
     ],
     toggles: &[
         Toggle { says: "read-only snapshots", setting: "silo.snapshots", value: "on" },
@@ -34,6 +39,11 @@ pub const ENTRY: Entry = Entry {
             says: "write-set order: locks are taken by address",
             setting: "silo.write_order",
             value: "address",
+        },
+        Toggle {
+            says: "commit locks: they are given up when one is busy",
+            setting: "silo.commit_locks",
+            value: "no_wait",
         },
         Toggle { says: "epochs: they are short", setting: "silo.epoch_ms", value: "1" },
     ],

@@ -28,18 +28,19 @@
 //!                 now or later (`keep_past` ensures it, `SnapshotEpochs` determines which). A record is retired
 //!                 only when all of these values are that it has none (`retire`).
 //! DEPARTURES  Locks are taken in the order of the writes as long as no one has to wait, which spares the sort. A
-//!             record that is being inserted is unlocked and without value until its commit, as in the
-//!             paper; a delete leaves such a record, and the engine unlinks it later. The wait for a lock is
-//!             a wait of the engine, so that on a fiber another attempt runs meanwhile. A slot is inside an
-//!             epoch only while it commits, so that a stalled worker or a client that waits inside its
-//!             transaction holds up no epoch. A kept version that is no longer needed is given up when its record
-//!             is next overwritten by a commit of a later snapshot epoch, or leaves the indexes, and not by a
-//!             list of its own: of a record that is not written any more, as many versions stay as were needed at
-//!             its last write, two if no snapshot was read for long. A key that was deleted from a table with
-//!             secondary indexes can be inserted again when no snapshot needs the old row. The paper has no
+//!             record that is being inserted is unlocked and without value until its commit, as in the paper; a delete
+//!             leaves such a record, and the engine unlinks it later. The wait for a lock is a wait of the engine, so
+//!             that on a fiber another attempt runs meanwhile. With `silo.commit_locks=no_wait`, which is `TicToc`'s
+//!             and `DBx1000`'s, a commit that finds a record locked gives up its locks, and tries again at most so
+//!             many times. A slot is inside an epoch only while it commits, so that a stalled worker or a client that
+//!             waits inside its transaction holds up no epoch. A kept version that is no longer needed is given up
+//!             when its record is next overwritten by a commit of a later snapshot epoch, or leaves the indexes, and
+//!             not by a list of its own: of a record that is not written any more, as many versions stay as were
+//!             needed at its last write, two if no snapshot was read for long. A key that was deleted from a table
+//!             with secondary indexes can be inserted again when no snapshot needs the old row. The paper has no
 //!             commit-time updates, which are STO's (Huang, Qian, Kohler, Liskov, Shrira, PVLDB 2020): an amount is
-//!             added to the value that is there in step 6, under the lock, and all that was observed of the record
-//!             is that it has a value, as before a blind write.
+//!             added to the value that is there in step 6, under the lock, and all that was observed of the record is
+//!             that it has a value, as before a blind write.
 
 pub mod entry;
 pub mod plants;
@@ -55,7 +56,7 @@ use engine::{
 };
 use parts::tids::{self, EPOCH_SHIFT, STEP as TID_STEP};
 use parts::value_word::{LOCK, LOCKED, NO_VALUE};
-use parts::{CommitEpoch, Validates, ValueWord, Workspace, WriteOrder, fence_reads};
+use parts::{CommitEpoch, CommitLocks, Validates, ValueWord, Workspace, WriteOrder, fence_reads};
 use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::Ordering;
 use sync::plant::is_planted;
@@ -90,6 +91,8 @@ settings! {
         },
         /// The order in which a commit locks.
         write_order: WriteOrder = WriteOrder::setting,
+        /// What a commit does that finds a record locked.
+        commit_locks: CommitLocks = CommitLocks::setting,
     }
 }
 
@@ -103,6 +106,7 @@ pub struct Silo {
     /// `None` where every transaction reads the present.
     snapshots: Option<SnapshotEpochs>,
     write_order: WriteOrder,
+    commit_locks: CommitLocks,
 }
 
 /// An attempt's private state.
@@ -145,6 +149,7 @@ impl Scheme for Silo {
             epoch: CommitEpoch::new(settings.epoch_ms, env.slots),
             snapshots: settings.snapshots.then(snapshots),
             write_order: settings.write_order,
+            commit_locks: settings.commit_locks,
         })
     }
 
@@ -160,7 +165,7 @@ impl Scheme for Silo {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
-            sets: Workspace::new(&slot, Vec::new()).in_order(self.write_order),
+            sets: Workspace::new(&slot, Vec::new()).in_order(self.write_order).when_busy(self.commit_locks),
             slot,
             snapshot: None,
             tid: 0,
@@ -260,7 +265,7 @@ impl Scheme for Silo {
         let snapshot = self.leave_snapshot(txn);
         assert!(snapshot.is_none(), "a procedure that is declared read-only writes nothing");
         self.epoch.enter(txn.slot.id());
-        txn.sets.lock_write_set()?; // 1
+        CommitLocks::lock(&mut txn.sets, Workspace::lock_write_set, may_commit)?; // 1
         let epoch = self.epoch.now(); // 2
         txn.validate()?; // 3
         txn.tid = tids::choose(txn.tid, txn.sets.seen_words(), epoch); // 4
@@ -332,6 +337,15 @@ impl Silo {
         self.snapshots.as_ref().expect("a snapshot is read where there are some").leave(txn.slot.id());
         Some(end)
     }
+}
+
+/// Fails an attempt that waits to lock its write set again if something that it has read has changed meanwhile. Who
+/// has locked it does not matter: that attempt may yet abort.
+fn may_commit(sets: &Workspace<'_, Silo>) -> Result<(), Abort> {
+    // Relaxed: a hint, as all is validated under the locks.
+    let word = |record: RecordRef<'_, Silo>| record.header().0.load(Ordering::Relaxed) & !LOCKED;
+    let is_same = sets.seen().all(|(record, seen)| word(record) == seen);
+    if is_same { Ok(()) } else { Err(Abort::ReadChanged) }
 }
 
 impl<'db> Txn<'db> {

@@ -17,6 +17,11 @@ pub const ENTRY: Entry = Entry {
             says: "the records of a write set are locked from the last write to the first",
             given: &[("tictoc.write_order", "reversed")],
         },
+        Variant {
+            name: "locking_without_waiting",
+            says: "a commit that finds a record locked gives up its locks and tries again",
+            given: &[("tictoc.commit_locks", "no_wait")],
+        },
     ],
     toggles: &[
         Toggle {
@@ -28,6 +33,11 @@ pub const ENTRY: Entry = Entry {
             says: "write-set order: locks are taken by address",
             setting: "tictoc.write_order",
             value: "address",
+        },
+        Toggle {
+            says: "commit locks: they are given up when one is busy",
+            setting: "tictoc.commit_locks",
+            value: "no_wait",
         },
     ],
     plants: &[

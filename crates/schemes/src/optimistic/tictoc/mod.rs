@@ -23,8 +23,8 @@
 //!             (2) rts changes by an exchange of the word that holds the lock, and wts only under the lock: an attempt
 //!                 that locks a record knows every extension of its version, so locking and validating need no fence
 //!                 between them.
-//!             (3) An attempt that waits for a lock holds only locks of smaller addresses, so committers never deadlock
-//!                 (`BufferedWrites::lock`).
+//!             (3) An attempt that waits for a lock holds only locks of smaller addresses, or none, so committers never
+//!                 deadlock (`BufferedWrites::lock`).
 //!             (4) An insert is a write of its gap: a record enters a leaf with an rts that is not below the leaf's
 //!                 (`entering`), so that the attempt that gives it a value, even if another attempt entered it, does so
 //!                 after those that read the gap. A record that leaves hands its stamps to the leaf (`retire`); one
@@ -32,15 +32,17 @@
 //!                 after the version that took the key away.
 //!             (5) Stamps of a leaf change under its latch only, and never fall while it keeps its gaps.
 //! DEPARTURES  The paper packs both stamps into one word and, when rts - wts outgrows its 15 bits, raises wts, which
-//!             fails every attempt that has read the version: with records that all read and nobody writes, for ever. A
-//!             second word in the same cache line has room for both. An absence does not tell when it began if its
+//!             fails every attempt that has read the version: with records that all read and nobody writes, for ever.
+//!             A second word in the same cache line has room for both. An absence does not tell when it began if its
 //!             record was entered anew, so it is read at its rts, never earlier. There is no history of overwritten
-//!             versions and no look at the read set before the locking. Locks are taken in the order of the writes as
-//!             long as no one has to wait, which spares the sort. The paper has no ranges: here leaves are stamped,
-//!             since a gap version alone tells when a key came, not at which timestamp. Nor has it commit-time updates,
-//!             which are STO's (Huang, Qian, Kohler, Liskov, Shrira, PVLDB 2020): an amount is added to the value that
-//!             is there in step 4, under the lock; the commit comes after the rts of that value, whichever it is, as
-//!             for a blind write.
+//!             versions. A commit that finds a record locked waits for it, holding locks of smaller addresses only;
+//!             with `tictoc.commit_locks=no_wait` it gives up its locks and tries again, as in the paper, at most so
+//!             many times, and only then looks whether it must fail before it locks. Locks are taken in the order of
+//!             the writes as long as no one has to wait, which spares the sort. The paper has no ranges: here leaves
+//!             are stamped, since a gap version alone tells when a key came, not at which timestamp. Nor has it
+//!             commit-time updates, which are STO's (Huang, Qian, Kohler, Liskov, Shrira, PVLDB 2020): an amount is
+//!             added to the value that is there in step 4, under the lock; the commit comes after the rts of that
+//!             value, whichever it is, as for a blind write.
 
 #[cfg(all(test, feature = "tests", not(loom)))]
 mod claims;
@@ -53,7 +55,7 @@ use engine::{
     Abort, Admits, End, Env, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme, Sink, Stamp,
     Ticket, Write, settings,
 };
-use parts::{LockBits, Observed, OnlyRead, ReadSet, Validates, Workspace, WriteOrder};
+use parts::{CommitLocks, LockBits, Observed, OnlyRead, ReadSet, Validates, Workspace, WriteOrder};
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
@@ -64,6 +66,8 @@ settings! {
     pub struct Settings of "tictoc" {
         /// The order in which a commit locks.
         write_order: WriteOrder = WriteOrder::setting,
+        /// What a commit does that finds a record locked.
+        commit_locks: CommitLocks = CommitLocks::setting,
     }
 }
 
@@ -73,10 +77,11 @@ const LOCKED: u64 = 1;
 const RETIRED: u64 = 2;
 const RTS_SHIFT: u32 = 2;
 
-/// The state that all transactions share: one setting. Otherwise they share nothing but records and leaves.
+/// The state that all transactions share: settings. Otherwise they share nothing but records and leaves.
 #[derive(Debug)]
 pub struct TicToc {
     write_order: WriteOrder,
+    commit_locks: CommitLocks,
 }
 
 /// A record's two words.
@@ -213,11 +218,12 @@ impl Scheme for TicToc {
     type Txn<'db> = Txn<'db>;
 
     fn new(settings: &Settings, _: Env) -> Result<Self, SettingError> {
-        Ok(Self { write_order: settings.write_order })
+        Ok(Self { write_order: settings.write_order, commit_locks: settings.commit_locks })
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
-        Txn { sets: Workspace::new(&slot, Reads::default()).in_order(self.write_order), slot }
+        let sets = Workspace::new(&slot, Reads::default());
+        Txn { sets: sets.in_order(self.write_order).when_busy(self.commit_locks), slot }
     }
 
     #[inline]
@@ -326,7 +332,7 @@ impl Scheme for TicToc {
             // A delta that was read after all may be of a later version than the one that was met when it began.
             txn.sets.only_read()?;
         }
-        txn.lock_write_set()?; // 1, 2
+        CommitLocks::lock(txn, Txn::lock_write_set, Txn::may_commit)?; // 1, 2
         txn.validate() // 3
     }
 
@@ -451,6 +457,18 @@ impl<'db> Txn<'db> {
         })
     }
     // ANCHOR_END: lock
+
+    /// Fails an attempt that waits to lock its write set again if it has read a version that has ended too early: before
+    /// the least timestamp at which the attempt can commit, by what it has met so far. (The paper's preemptive abort.)
+    fn may_commit(&self) -> Result<(), Abort> {
+        let Workspace { reads: Reads { only_read, commit_ts }, writes, .. } = &self.sets;
+        // Relaxed: a hint, as all is validated under the locks.
+        let version = |record: RecordRef<'_, TicToc>| record.header().wts.load(Ordering::Relaxed);
+        let is_valid =
+            only_read.iter().all(|&(record, seen)| seen.rts >= *commit_ts || version(record) == seen.version)
+                && writes.iter().all(|write| write.note.is_blind || version(write.record) == write.note.word);
+        if is_valid { Ok(()) } else { Err(Abort::ReadChanged) }
+    }
 
     // ANCHOR: validate
     /// Step 3 of COMMIT.

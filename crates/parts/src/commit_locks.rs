@@ -6,7 +6,7 @@ use engine::{Abort, words};
 use sync::waiter;
 
 words! {
-    /// What a commit does that finds a record of its write set locked by another attempt.
+    /// The choice of a commit that finds a record of its write set locked by another attempt.
     #[derive(Default)]
     pub enum CommitLocks {
         /// It gives up its locks and begins again in the order of addresses, waiting for each.
@@ -32,9 +32,9 @@ impl CommitLocks {
             default: "waiting",
             range: Self::RANGE,
             unit: "",
-            doc: "What a commit does that finds a record of its write set locked: `waiting` gives up its locks and takes \
-                  all of them again in the order of addresses, waiting for each; `no_wait` gives them up, pauses for a \
-                  microsecond, and tries again if nothing that it has read has changed.",
+            doc: "How a commit goes on that finds a record of its write set locked: `waiting` gives up its locks and \
+                  takes all of them again in the order of addresses, waiting for each; `no_wait` gives them up, \
+                  pauses for a microsecond, and tries again if nothing that it has read has changed.",
             stresses: "the time for which records are locked that all write, against locks that are taken twice",
         }
     }

@@ -20,10 +20,10 @@ const OUTSIDE: u64 = u64::MAX;
 /// Returns the number of attempts after each of which a slot brings a watermark up to date, for which it looks at so
 /// many slots.
 ///
-/// All slots together so bring it up to date again when each of them has made `slots / 128` attempts, on average. The
-/// looks of an attempt get fewer as the slots get more: at 16 slots they are 8, at a thousand one for ten attempts. Each
-/// look takes the line of another slot away from it, and each new watermark one that all slots read. With few slots the
-/// watermark is always new, and with many it is as old as a few attempts of each.
+/// All slots together bring it up to date again when each of them has made `slots / 128` attempts, on average. The
+/// looks of an attempt get fewer as the slots get more: at 16 slots they are 8, at a thousand one for eight attempts.
+/// Each look takes the line of another slot away from it, and each new watermark one that all slots read. With few
+/// slots the watermark is always new, and with many it is as old as a few attempts of each.
 pub const fn refresh_every(slots: usize) -> usize {
     /// So that a slot that is active alone does not keep too much.
     const MAX: usize = 1 << 14;

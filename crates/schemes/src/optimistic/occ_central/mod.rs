@@ -30,9 +30,11 @@
 //! DEPARTURES  The paper keeps as many write sets as it has room for, and aborts a transaction that needs an older
 //!             one. So does the ring here, counted in records, whichever slots idle or stall. An active set that has
 //!             gone when the comparison comes to it counts as such, too. A number is a place in the ring. The paper
-//!             has pages, and no phantoms; gaps are compared by their versions instead of being in the sets, or two
-//!             inserts into one leaf would conflict. The locks of step 4 keep readers from torn copies, and records
-//!             from being retired while they are given a value.
+//!             lets a transaction that starves run again without leaving the critical section, so that nobody else
+//!             commits meanwhile; here whoever runs transactions gives it a turn instead, in which no other attempt
+//!             begins, as under every scheme. The paper has pages, and no phantoms; gaps are compared by their versions
+//!             instead of being in the sets, or two inserts into one leaf would conflict. The locks of step 4 keep
+//!             readers from torn copies, and records from being retired while they are given a value.
 
 pub mod entry;
 pub mod plants;

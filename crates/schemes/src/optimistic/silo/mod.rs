@@ -91,7 +91,7 @@ settings! {
         },
         /// The order in which a commit locks.
         write_order: WriteOrder = WriteOrder::setting,
-        /// What a commit does that finds a record locked.
+        /// The choice of a commit that finds a record locked.
         commit_locks: CommitLocks = CommitLocks::setting,
     }
 }

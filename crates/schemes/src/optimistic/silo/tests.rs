@@ -13,7 +13,9 @@ use sync::workers;
 use crate::optimistic::silo::Silo;
 use crate::tests::common::{Cell, Place, SNAPSHOTS, database, database_with};
 
-crate::tests::conformance!(crate::optimistic::silo::entry::ENTRY: reordered, with_snapshots, locking_by_address, locking_without_waiting);
+crate::tests::conformance!(
+    crate::optimistic::silo::entry::ENTRY: reordered, with_snapshots, locking_by_address, locking_without_waiting
+);
 
 const ROWS: u64 = 16;
 const VALUE: u64 = 1_000;

@@ -11,7 +11,9 @@ use engine::{
 use crate::optimistic::tictoc::TicToc;
 use crate::tests::common::{ByName, Cell, NameKey, Named, Place, database};
 
-crate::tests::conformance!(crate::optimistic::tictoc::entry::ENTRY: reordered, locking_in_reverse, locking_without_waiting);
+crate::tests::conformance!(
+    crate::optimistic::tictoc::entry::ENTRY: reordered, locking_in_reverse, locking_without_waiting
+);
 
 const X: Place = Place::new(0, 0);
 const Y: Place = Place::new(0, 1);

@@ -66,7 +66,7 @@ settings! {
     pub struct Settings of "tictoc" {
         /// The order in which a commit locks.
         write_order: WriteOrder = WriteOrder::setting,
-        /// What a commit does that finds a record locked.
+        /// The choice of a commit that finds a record locked.
         commit_locks: CommitLocks = CommitLocks::setting,
     }
 }
@@ -458,8 +458,9 @@ impl<'db> Txn<'db> {
     }
     // ANCHOR_END: lock
 
-    /// Fails an attempt that waits to lock its write set again if it has read a version that has ended too early: before
-    /// the least timestamp at which the attempt can commit, by what it has met so far. (The paper's preemptive abort.)
+    /// Fails an attempt that waits to lock its write set again if it has read a version that has ended too early:
+    /// before the least timestamp at which the attempt can commit, by what it has met so far. (The paper's preemptive
+    /// abort.)
     fn may_commit(&self) -> Result<(), Abort> {
         let Workspace { reads: Reads { only_read, commit_ts }, writes, .. } = &self.sets;
         // Relaxed: a hint, as all is validated under the locks.

@@ -271,6 +271,39 @@ fn a_key_that_a_scan_missed_does_not_come_in_behind_it() {
     );
 }
 
+/// Looks for a key that is missing, and later leaves a mark that it was. Returns whether both held.
+fn misses_and_marks(tree: &Tree<Stamp>, key: u64) -> bool {
+    let mut gap = None;
+    let found = tree.get(key, |leaf| {
+        gap = Some(leaf);
+        Ok::<_, ()>(())
+    });
+    found == Ok(None) && gap.is_some_and(|leaf| leaf.mark(|meta| meta.raise(1)))
+}
+
+#[test]
+fn a_key_does_not_come_in_behind_a_mark_that_is_left_after_the_search() {
+    model(
+        || tree_of::<Stamp>(&[1]),
+        |tree| misses_and_marks(tree, 2),
+        |tree| enter(tree, 2),
+        never_in_behind_a_reader,
+    );
+}
+
+#[test]
+fn a_mark_that_is_left_after_the_search_on_a_leaf_that_is_unlinked_protects_nothing() {
+    model(
+        || tree_of::<Stamp>(&[1, 2, 3]),
+        |tree| misses_and_marks(tree, 4),
+        |tree| {
+            remove(tree, 3);
+            enter(tree, 4)
+        },
+        never_in_behind_a_reader,
+    );
+}
+
 #[test]
 fn a_mark_on_a_leaf_that_is_unlinked_is_kept() {
     model(

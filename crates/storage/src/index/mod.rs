@@ -148,7 +148,7 @@ impl<'t, L> LeafRef<'t, L> {
     }
 
     /// The scheme's metadata of the leaf. A caller that writes it outside of a hook may write to what has become
-    /// another leaf, unless it writes under [`hold`](Self::hold).
+    /// another leaf, unless it writes under [`hold`](Self::hold); [`mark`](Self::mark) tells whether it has.
     #[inline]
     pub fn meta(&self) -> &'t L {
         &self.head.meta
@@ -172,6 +172,17 @@ impl<'t, L> LeafRef<'t, L> {
     #[inline]
     pub fn id(&self) -> usize {
         core::ptr::from_ref(self.head).addr()
+    }
+
+    /// Writes to the metadata by `mark`, and tells whether the gap version was still [`seen`](Self::seen) then. If so, a
+    /// caller that changes it later finds the mark. Otherwise the mark may be with what has become another leaf, where
+    /// it must do no harm. Waits for others' latches, so it must not be called with one held.
+    #[inline]
+    pub fn mark(&self, mark: impl FnOnce(&'t L)) -> bool {
+        mark(&self.head.meta);
+        // SeqCst: pairs with the fence in `upgrade`.
+        fence(Ordering::SeqCst);
+        self.head.latch.read() == Some(self.seen)
     }
 
     /// Keeps every key out of the leaf's gaps until dropped; `None` when the gap version is no longer

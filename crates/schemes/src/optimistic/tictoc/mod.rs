@@ -16,7 +16,7 @@
 //!                the rts of what is written.
 //!             3. What was seen to be valid until then needs no look. Each other record must have the version
 //!                that was read, and be valid until then or, if nobody else holds it, be made so; each
-//!                other leaf must have its gap version, and is made so under its latch.
+//!                other leaf is made so, and must then have its gap version.
 //!             4. Install each value with wts and rts of the commit; the store of `rts` unlocks.
 //! INVARIANTS  (1) Under one wts, rts never falls, and wts grows with each change: a new version begins after
 //!                 the end of its predecessor (asserted in `install`).
@@ -30,7 +30,9 @@
 //!                 after those that read the gap. A record that leaves hands its stamps to the leaf (`retire`); one
 //!                 that leaves a single key hands over its wts (`leaving`): an attempt that then finds a hole comes
 //!                 after the version that took the key away.
-//!             (5) Stamps of a leaf change under its latch only, and never fall while it keeps its gaps.
+//!             (5) Stamps of a leaf never fall while it keeps its gaps. Of an attempt that raises its rts and then looks
+//!                 at the gap version, and one that latches the leaf and then looks at the rts, one sees the other
+//!                 (`LeafRef::mark`).
 //! DEPARTURES  The paper packs both stamps into one word and, when rts - wts outgrows its 15 bits, raises wts, which
 //!             fails every attempt that has read the version: with records that all read and nobody writes, for ever.
 //!             A second word in the same cache line has room for both. An absence does not tell when it began if its
@@ -114,16 +116,28 @@ impl Meta for Leaf {
 
 impl LeafMeta for Leaf {
     fn carry(&self, to: &Self) {
-        raise(&to.wts, self.wts.load(Ordering::Relaxed)); // Relaxed twice: under the latch.
-        raise(&to.rts, self.rts.load(Ordering::Relaxed));
+        to.changed_at(self.wts.load(Ordering::Relaxed)); // Relaxed twice: under the latch.
+        to.read_until(self.rts.load(Ordering::Relaxed));
     }
 }
 
-/// Raises a stamp of a leaf, under its latch.
-#[inline]
-fn raise(stamp: &AtomicU64, to: u64) {
-    // Relaxed twice: the latch orders those who write, and its version tells readers that they were late.
-    stamp.store(stamp.load(Ordering::Relaxed).max(to), Ordering::Relaxed);
+impl Leaf {
+    /// Makes `wts` the latest stamp of a removed entry if it is later; for the holder of the latch.
+    #[inline]
+    fn changed_at(&self, wts: u64) {
+        // Relaxed twice: the latch orders those who write, and its version tells readers that they were late.
+        self.wts.store(self.wts.load(Ordering::Relaxed).max(wts), Ordering::Relaxed);
+    }
+
+    /// Makes the gaps count as read at `rts`; for anybody.
+    #[inline]
+    fn read_until(&self, rts: u64) {
+        // Relaxed twice: the index separates a reader's mark from its look at the gap version, and the latch of a
+        // writer from its look at the mark, by fences.
+        if self.rts.load(Ordering::Relaxed) < rts {
+            self.rts.fetch_max(rts, Ordering::Relaxed);
+        }
+    }
 }
 
 /// The stamps of a record as it was seen.
@@ -380,8 +394,8 @@ impl Scheme for TicToc {
             return Retire::Later;
         }
         if !is_planted(&plants::TICTOC_FORGETS_RTS) {
-            raise(&leaf.wts, version >> WTS_SHIFT);
-            raise(&leaf.rts, word >> RTS_SHIFT);
+            leaf.changed_at(version >> WTS_SHIFT);
+            leaf.read_until(word >> RTS_SHIFT);
         }
         Retire::Done
     }
@@ -390,7 +404,7 @@ impl Scheme for TicToc {
     /// earlier one.
     fn leaving(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Retire {
         // Relaxed: what is known of the key was handed on with a version that is no later.
-        raise(&leaf.wts, record.header().wts.load(Ordering::Relaxed) >> WTS_SHIFT);
+        leaf.changed_at(record.header().wts.load(Ordering::Relaxed) >> WTS_SHIFT);
         Retire::Done
     }
 
@@ -483,8 +497,9 @@ impl<'db> Txn<'db> {
         }
         for &(leaf, rts) in leaves.iter() {
             if rts < *commit_ts && !is_planted(&plants::TICTOC_SKIPS_LEAVES) {
-                let Some(_held) = leaf.hold() else { return Err(Abort::Phantom) };
-                raise(&leaf.meta().rts, *commit_ts);
+                if !leaf.mark(|gaps| gaps.read_until(*commit_ts)) {
+                    return Err(Abort::Phantom);
+                }
             }
         }
         Ok(())

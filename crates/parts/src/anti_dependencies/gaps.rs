@@ -23,8 +23,8 @@ pub struct Gap {
     given: AtomicU64,
 }
 
-// Relaxed throughout: changes are made under the latch. A reader without the latch looks at the gap version afterwards,
-// or knows by a slot, or a fence, that the change has been made.
+// Relaxed throughout: changes are made under the latch, except that readers raise `read` without it. A reader without
+// the latch looks at the gap version afterwards, or knows by a slot, or a fence, that the change has been made.
 impl Meta for Gap {
     /// Resets all words but the count: it goes on, so that attempts that knew the earlier leaf in this memory find out.
     fn reset(&self) {
@@ -39,7 +39,7 @@ impl LeafMeta for Gap {
     /// gaps before, in the leaf that gives them away, finds out by the count. An attempt that looks at them now finds
     /// the keys.
     fn carry(&self, to: &Self) {
-        raise(&to.read, self.read());
+        to.read_at(self.read());
         raise(&to.left, self.left());
         self.given.store(self.given() + 1, Ordering::Relaxed);
     }
@@ -49,6 +49,14 @@ impl Gap {
     #[inline]
     pub(super) fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
+    }
+
+    /// Leaves the mark of a reader.
+    #[inline]
+    fn read_at(&self, mark: u64) {
+        if self.read() < mark {
+            self.read.fetch_max(mark, Ordering::Relaxed);
+        }
     }
 
     #[inline]
@@ -95,7 +103,7 @@ pub fn entering<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap) -> Result<(), 
 pub fn retire<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap, is_past: impl Fn(u64) -> bool) -> Retire {
     let (verdict, read) = version_chain::retire(record, is_past);
     if verdict == Retire::Done && !is_planted(&plants::GAPS_LEFT_BLANK) {
-        raise(&leaf.read, read);
+        leaf.read_at(read);
         leaves_with(record, leaf);
     }
     verdict
@@ -147,11 +155,14 @@ impl Read<'_> {
         if is_planted(&plants::GAPS_COMPARED) || is_marked && self.leaf.gap_version() == self.leaf.seen() {
             return self.look();
         }
+        if !self.has_grown && self.leaf.mark(|gaps| gaps.read_at(mark)) {
+            return Ok(false);
+        }
         let (_held, now) = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
         if meta.given() != self.given {
             return Err(Abort::Phantom);
         }
-        raise(&meta.read, mark);
+        meta.read_at(mark);
         self.has_grown |= now.seen() != self.leaf.seen();
         Ok(self.has_grown)
     }

@@ -174,9 +174,9 @@ impl<'t, L> LeafRef<'t, L> {
         core::ptr::from_ref(self.head).addr()
     }
 
-    /// Writes to the metadata by `mark`, and tells whether the gap version was still [`seen`](Self::seen) then. If so, a
-    /// caller that changes it later finds the mark. Otherwise the mark may be with what has become another leaf, where
-    /// it must do no harm. Waits for others' latches, so it must not be called with one held.
+    /// Writes to the metadata by `mark`, and tells whether the gap version was still [`seen`](Self::seen) then. If so,
+    /// a caller that changes it later finds the mark. Otherwise the mark may be with what has become another leaf,
+    /// where it must do no harm. Waits for others' latches, so it must not be called with one held.
     #[inline]
     pub fn mark(&self, mark: impl FnOnce(&'t L)) -> bool {
         mark(&self.head.meta);

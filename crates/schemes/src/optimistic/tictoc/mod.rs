@@ -23,16 +23,16 @@
 //!             (2) rts changes by an exchange of the word that holds the lock, and wts only under the lock: an attempt
 //!                 that locks a record knows every extension of its version, so locking and validating need no fence
 //!                 between them.
-//!             (3) An attempt that waits for a lock holds only locks of smaller addresses, or none, so committers never
-//!                 deadlock (`BufferedWrites::lock`).
+//!             (3) An attempt that waits for a lock holds only locks of smaller addresses, or none, so that committers
+//!                 never deadlock (`BufferedWrites::lock`).
 //!             (4) An insert is a write of its gap: a record enters a leaf with an rts that is not below the leaf's
 //!                 (`entering`), so that the attempt that gives it a value, even if another attempt entered it, does so
 //!                 after those that read the gap. A record that leaves hands its stamps to the leaf (`retire`); one
 //!                 that leaves a single key hands over its wts (`leaving`): an attempt that then finds a hole comes
 //!                 after the version that took the key away.
-//!             (5) Stamps of a leaf never fall while it keeps its gaps. Of an attempt that raises its rts and then looks
-//!                 at the gap version, and one that latches the leaf and then looks at the rts, one sees the other
-//!                 (`LeafRef::mark`).
+//!             (5) Stamps of a leaf never fall while it keeps its gaps. Of an attempt that raises its rts and then
+//!                 looks at the gap version, and one that latches the leaf and then looks at the rts, one sees the
+//!                 other (`LeafRef::mark`).
 //! DEPARTURES  The paper packs both stamps into one word and, when rts - wts outgrows its 15 bits, raises wts, which
 //!             fails every attempt that has read the version: with records that all read and nobody writes, for ever.
 //!             A second word in the same cache line has room for both. An absence does not tell when it began if its

@@ -111,7 +111,9 @@ fn show(output: &str) -> Result<Vec<String>, String> {
     if runs.is_empty() {
         return Err("`contend run` printed no run".to_owned());
     }
-    runs.iter().for_each(|run| println!("{}", run.line));
+    for run in &runs {
+        println!("{}", run.line);
+    }
     Ok(runs.into_iter().filter(|run| !run.has_commits).map(|run| run.scheme).collect())
 }
 

@@ -402,9 +402,9 @@ mod tests {
                 (3..10).for_each(|value| fill(claimed.write(record), value));
                 assert_eq!(claimed.overwritten.len(), 1);
                 if ends == 0 {
-                    claimed.abort()
+                    claimed.abort();
                 } else {
-                    _ = claimed.install(&mut (), &mut ())
+                    _ = claimed.install(&mut (), &mut ());
                 }
                 assert!(claimed.claim.try_hold(0));
                 assert_eq!(claimed.read(record), Ok(Some(&[[2, 2], [9, 9]][ends][..])));

@@ -148,6 +148,12 @@ impl Timestamps {
         self.bounds[slot].store(OUTSIDE, Ordering::Release);
     }
 
+    /// The age with which a slot begins, for [`watermark`](Self::watermark): that of each slot is another, so that they
+    /// do not all bring the watermark up to date at the same time.
+    pub fn first_age(&self, slot: usize) -> usize {
+        slot * self.refresh_every / self.bounds.len()
+    }
+
     /// The watermark, brought up to date now and then: `age` counts the calls of one slot since the last time.
     #[inline]
     pub fn watermark(&self, age: &mut usize) -> u64 {
@@ -221,6 +227,23 @@ mod tests {
             };
             let moved: Vec<usize> = (1..=3 * every).filter(|_| moves()).collect();
             assert_eq!(moved, [every, 2 * every, 3 * every], "{slots} slots");
+        }
+    }
+
+    #[test]
+    fn slots_bring_the_watermark_up_to_date_at_different_times() {
+        let timestamps = Timestamps::new(64);
+        let mut ages: Vec<usize> = (0..64).map(|slot| timestamps.first_age(slot)).collect();
+        let moves = |age: &mut usize| {
+            let number = timestamps.draw();
+            timestamps.watermark(age) == number
+        };
+        for _ in 0..timestamps.refresh_every {
+            assert_eq!(
+                ages.iter_mut().map(moves).filter(|has_moved| *has_moved).count(),
+                2,
+                "of 64, in 32 rounds"
+            );
         }
     }
 

@@ -532,7 +532,9 @@ mod tests {
                     return;
                 }
                 let taken: Vec<_> = (0..AHEAD).map(|_| pool.take_for(0)).collect();
-                taken.into_iter().for_each(|(node, guard)| pool.give(node, guard));
+                for (node, guard) in taken {
+                    pool.give(node, guard);
+                }
                 is_done.store(true, Ordering::Relaxed);
             });
         }

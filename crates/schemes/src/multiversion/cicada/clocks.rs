@@ -37,6 +37,8 @@ const SYNC_NS: u64 = 100_000;
 /// Attempts of a slot at whose ends the watermarks are brought up to date: the first ones, so that young databases have
 /// snapshots, and later one in this many, or in more if there are many slots.
 const QUIESCE_EVERY: u64 = 8;
+/// The number of slots from which on the first attempts of each are fewer.
+const FEW_SLOTS: u64 = 64;
 
 /// The clocks, the slots that run attempts, and the watermarks.
 #[derive(Debug)]
@@ -48,6 +50,9 @@ pub struct Clocks {
     floor: Padded<AtomicU64>,
     min_wts: Padded<AtomicU64>,
     min_rts: Padded<AtomicU64>,
+    /// The number of first attempts of a session that bring the watermarks up to date, and the number of attempts of a
+    /// slot after which it does so later.
+    refreshes: [u64; 2],
     /// Slots from this number on were never taken.
     used: Padded<AtomicUsize>,
     slots: Box<[Padded<Shown>]>,
@@ -93,6 +98,10 @@ impl Clocks {
             floor: Padded::default(),
             min_wts: Padded::default(),
             min_rts: Padded::default(),
+            refreshes: [
+                (QUIESCE_EVERY * FEW_SLOTS / slots.max(1) as u64).min(QUIESCE_EVERY),
+                QUIESCE_EVERY.max(refresh_every(slots) as u64),
+            ],
             used: Padded::default(),
             slots: (0..slots).map(|_| Padded(shown())).collect(),
         }
@@ -149,8 +158,10 @@ impl Clocks {
             shown.wts.store(clock.last | OUTSIDE, Ordering::Release);
         }
         clock.attempts += 1;
-        let every = QUIESCE_EVERY.max(refresh_every(self.slots.len()) as u64);
-        if clock.attempts <= QUIESCE_EVERY || clock.attempts.is_multiple_of(every) {
+        let [first, every] = self.refreshes;
+        // The slots take turns.
+        let turn = clock.attempts + clock.slot as u64 * every / self.slots.len() as u64;
+        if clock.attempts <= first || turn.is_multiple_of(every) {
             return self.refresh();
         }
         self.known_watermark()

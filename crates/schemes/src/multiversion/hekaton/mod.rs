@@ -136,6 +136,7 @@ impl Scheme for Hekaton {
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        let watermark_age = self.numbers.first_age(slot.id());
         Txn {
             mark: speculation::mark_of(slot.id()),
             slot,
@@ -147,7 +148,7 @@ impl Scheme for Hekaton {
             writes: PendingWrites::default(),
             uncertain: Uncertain::default(),
             dependencies: CommitDependencies::default(),
-            watermark_age: 0,
+            watermark_age,
         }
     }
 

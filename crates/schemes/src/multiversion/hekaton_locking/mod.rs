@@ -173,6 +173,7 @@ impl Scheme for HekatonLocking {
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        let watermark_age = self.numbers.first_age(slot.id());
         Txn {
             seeker: self.graph.attach(slot.id()),
             mark: speculation::mark_of(slot.id()),
@@ -188,7 +189,7 @@ impl Scheme for HekatonLocking {
             has_closed: false,
             uncertain: Uncertain::default(),
             dependencies: CommitDependencies::default(),
-            watermark_age: 0,
+            watermark_age,
         }
     }
 

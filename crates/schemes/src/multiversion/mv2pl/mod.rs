@@ -195,6 +195,7 @@ impl Scheme for Mv2pl {
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        let watermark_ages = [&self.commits, &self.snapshots].map(|of| of.first_age(slot.id()));
         Txn {
             slot,
             snapshot: None,
@@ -203,7 +204,7 @@ impl Scheme for Mv2pl {
             locks: AccessSet::default(),
             leaves: LeafSet::default(),
             writes: PendingWrites::default(),
-            watermark_ages: [0; 2],
+            watermark_ages,
         }
     }
 

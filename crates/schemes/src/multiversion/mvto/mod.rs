@@ -126,7 +126,8 @@ impl Scheme for Mvto {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         let (writes, wait_ns) = (PendingWrites::default(), self.wait_ns);
-        Txn { slot, ts: 0, wait_ns, writes, watermark_age: 0 }
+        let watermark_age = self.timestamps.first_age(slot.id());
+        Txn { slot, ts: 0, wait_ns, writes, watermark_age }
     }
 
     #[inline]

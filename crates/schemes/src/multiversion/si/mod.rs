@@ -162,6 +162,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db, C> {
+        let watermark_age = self.commits.first_age(slot.id());
         Txn {
             mark: UNDECIDED + slot.id() as u64,
             slot,
@@ -171,7 +172,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
             writes: PendingWrites::default(),
             lost_to: None,
             certificate: C::Certificate::default(),
-            watermark_age: 0,
+            watermark_age,
         }
     }
 

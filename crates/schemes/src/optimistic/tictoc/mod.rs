@@ -496,10 +496,9 @@ impl<'db> Txn<'db> {
             }
         }
         for &(leaf, rts) in leaves.iter() {
-            if rts < *commit_ts && !is_planted(&plants::TICTOC_SKIPS_LEAVES) {
-                if !leaf.mark(|gaps| gaps.read_until(*commit_ts)) {
-                    return Err(Abort::Phantom);
-                }
+            let is_extended = || leaf.mark(|gaps| gaps.read_until(*commit_ts));
+            if rts < *commit_ts && !is_planted(&plants::TICTOC_SKIPS_LEAVES) && !is_extended() {
+                return Err(Abort::Phantom);
             }
         }
         Ok(())

@@ -46,8 +46,8 @@ impl Expected {
 }
 
 words! {
-    /// The order in which the records of a write set are locked at the commit, as long as no other attempt is in the
-    /// way.
+    /// The order in which the records of a write set are locked at the commit. An attempt that finds one locked and
+    /// waits for it begins again in the order of addresses.
     #[derive(Default)]
     pub enum WriteOrder {
         /// The order of the writes, which needs no sort.
@@ -55,7 +55,7 @@ words! {
         Written = "written",
         /// The reverse order of the writes: a record that a procedure writes first is locked for the shortest time.
         Reversed = "reversed",
-        /// The order of addresses from the beginning, in which no attempt ever begins again.
+        /// The order of addresses from the beginning, in which no attempt that waits ever begins again.
         Address = "address",
     }
 }
@@ -69,7 +69,8 @@ impl WriteOrder {
             range: Self::RANGE,
             unit: "",
             doc: "In which order the records of a write set are locked at the commit: as they were `written`, which \
-                  needs no sort, or `reversed`, and by address only if somebody is in the way; or always by `address`.",
+                  needs no sort, or `reversed`, and by address only to wait for somebody in the way; or always by \
+                  `address`.",
             stresses: "how long the records that all write are locked, and what a sort costs",
         }
     }

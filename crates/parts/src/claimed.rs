@@ -187,7 +187,11 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         let turned = self.turned.drain(..).map(|(record, _)| record);
         for record in turned.chain(self.overwritten.drain(..).map(|(record, _)| record)) {
             let header = &record.header().0;
-            header.store(header.load(Ordering::Relaxed) & !RUNNING, Ordering::Relaxed);
+            let word = header.load(Ordering::Relaxed);
+            // A record in both lists is done, and may have been retired since.
+            if word & RUNNING != 0 {
+                header.store(word & !RUNNING, Ordering::Relaxed);
+            }
         }
         self.values.clear();
         self.claim.release_all();

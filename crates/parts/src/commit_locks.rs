@@ -34,7 +34,8 @@ impl CommitLocks {
             unit: "",
             doc: "How a commit goes on that finds a record of its write set locked: `waiting` gives up its locks and \
                   takes all of them again in the order of addresses, waiting for each; `no_wait` gives them up, \
-                  pauses for a microsecond, and tries again if nothing that it has read has changed.",
+                  pauses for a microsecond, and tries again, up to 32 times, unless what it has read has changed \
+                  so that it must fail.",
             stresses: "the time for which records are locked that all write, against locks that are taken twice",
         }
     }

@@ -12,8 +12,8 @@
 //! Every `SeqCst` below serves (3): a slot that shows its bound and then goes to the counter, and a slot that goes to
 //! the counter and then looks at the bounds, cannot both miss the other.
 
-use sync::Padded;
 use sync::atomic::{AtomicU64, Ordering};
+use sync::{Padded, clock};
 
 /// The bound of a slot that runs no attempt.
 const OUTSIDE: u64 = u64::MAX;
@@ -26,9 +26,44 @@ const OUTSIDE: u64 = u64::MAX;
 /// slots the watermark is always new, and with many it is as old as a few attempts of each.
 pub const fn refresh_every(slots: usize) -> usize {
     /// So that a slot that is active alone does not keep too much.
-    const MAX: usize = 1 << 14;
+    const MAX: usize = 1 << 10;
     let every = slots.saturating_mul(slots) / 128;
     if every > MAX { MAX } else { every }
+}
+
+/// Limits how often slots look at all others to maintain a scheme, which each worker asks for every few attempts: all
+/// of them together do so once in a time that grows with the number of slots.
+#[derive(Debug)]
+pub struct Cadence {
+    /// 0 if there is no limit.
+    every_ns: u64,
+    /// The time of the last look.
+    looked_at_ns: Padded<AtomicU64>,
+}
+
+impl Cadence {
+    /// The number of slots up to which there is no limit.
+    const FEW: usize = 64;
+    /// The time for each slot that is looked at: about that of a look.
+    const LOOK_NS: u64 = 50;
+
+    /// Makes the cadence for this many slots.
+    pub fn new(slots: usize) -> Self {
+        let every_ns = if slots > Self::FEW { slots as u64 * Self::LOOK_NS } else { 0 };
+        Self { every_ns, looked_at_ns: Padded::default() }
+    }
+
+    /// Whether it is time to look at all slots again, and the caller is to do it.
+    pub fn is_due(&self) -> bool {
+        if self.every_ns == 0 {
+            return true;
+        }
+        // Relaxed, here and below: it shares the work out and orders nothing.
+        let (now_ns, last_ns) = (clock::now_ns(), self.looked_at_ns.load(Ordering::Relaxed));
+        let order = Ordering::Relaxed;
+        now_ns.saturating_sub(last_ns) >= self.every_ns
+            && self.looked_at_ns.compare_exchange(last_ns, now_ns, order, order).is_ok()
+    }
 }
 
 /// The counter, the slots that run attempts, and the watermark.
@@ -40,6 +75,7 @@ pub struct Timestamps {
     bounds: Box<[Padded<AtomicU64>]>,
     /// See [`refresh_every`].
     refresh_every: usize,
+    maintenance: Cadence,
     /// The number of the past that slots may choose.
     past: Option<Padded<AtomicU64>>,
 }
@@ -48,8 +84,14 @@ impl Timestamps {
     /// Makes timestamps for this many slots.
     pub fn new(slots: usize) -> Self {
         let bounds = (0..slots).map(|_| Padded(AtomicU64::new(OUTSIDE))).collect();
-        let refresh_every = refresh_every(slots);
-        Self { last: Padded::default(), watermark: Padded::default(), bounds, refresh_every, past: None }
+        Self {
+            last: Padded::default(),
+            watermark: Padded::default(),
+            bounds,
+            refresh_every: refresh_every(slots),
+            maintenance: Cadence::new(slots),
+            past: None,
+        }
     }
 
     /// Makes timestamps for this many slots, which may choose a number of the past: 0 until
@@ -177,6 +219,13 @@ impl Timestamps {
         self.watermark.load(Ordering::Acquire) // Acquire: pairs with the Release in `refresh`.
     }
 
+    /// Brings the watermark up to date, unless another slot has just done so: see [`Cadence`].
+    pub fn maintain(&self) {
+        if self.maintenance.is_due() {
+            self.refresh();
+        }
+    }
+
     /// The watermark, brought up to date.
     pub fn refresh(&self) -> u64 {
         let last = self.last.load(Ordering::SeqCst); // See the header.
@@ -217,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_slot_brings_the_watermark_up_to_date_more_rarely_the_more_slots_there_are() {
-        for (slots, every) in [(2, 1), (16, 2), (64, 32), (1_568, 1 << 14)] {
+        for (slots, every) in [(2, 1), (16, 2), (64, 32), (1_568, 1 << 10)] {
             let timestamps = Timestamps::new(slots);
             let mut age = 0;
             let mut moves = || {
@@ -228,6 +277,18 @@ mod tests {
             let moved: Vec<usize> = (1..=3 * every).filter(|_| moves()).collect();
             assert_eq!(moved, [every, 2 * every, 3 * every], "{slots} slots");
         }
+    }
+
+    #[test]
+    fn maintenance_looks_at_all_slots_once_in_a_while() {
+        let looks = |slots| {
+            let cadence = Cadence::new(slots);
+            cadence.is_due();
+            (0..1_000).filter(|_| cadence.is_due()).count()
+        };
+        assert_eq!(looks(Cadence::FEW), 1_000);
+        let long = 1_usize << 40;
+        assert_eq!(looks(long), 0, "that is fifteen hours");
     }
 
     #[test]

@@ -8,12 +8,8 @@ use super::{Arrived, Control, Job, Stage, Tally};
 use crate::meter::Phase;
 use crate::{Abort, Ledger};
 
-/// Returns the number of attempts of a worker between two calls of `Scheme::maintain`, which may look at all workers:
-/// many workers call it more rarely, so that all of them together call it a few times while each makes `workers / 64`
-/// attempts.
-fn maintain_every(workers: usize) -> u64 {
-    (workers as u64 * workers as u64 / 64).clamp(16, 1 << 14)
-}
+/// Attempts of a worker between two calls of `Scheme::maintain`.
+const MAINTAIN_EVERY: u64 = 16;
 
 /// A worker's books.
 pub(super) struct Books<'r> {
@@ -28,15 +24,12 @@ pub(super) struct Books<'r> {
     pub(super) stage: Stage,
     cpu_start_ns: u64,
     idle_start_ns: u64,
-    maintain_every: u64,
-    /// The number of attempts until the next call of `Scheme::maintain`.
-    unmaintained: u64,
+    served: u64,
 }
 
 impl<'r> Books<'r> {
     /// For a workload with so many types of transaction.
     pub(super) fn new(job: &Job, control: &'r Control, worker: usize, types: usize, ledger: Ledger) -> Self {
-        let maintain_every = maintain_every(job.workers);
         Self {
             watched: job.latencies.then(|| &*control.latencies[worker]),
             may_queue: job.traffic.may_queue(),
@@ -45,9 +38,7 @@ impl<'r> Books<'r> {
             stage: Stage::WarmUp,
             cpu_start_ns: 0,
             idle_start_ns: 0,
-            maintain_every,
-            // The workers' calls are spread over time from the beginning.
-            unmaintained: maintain_every - worker as u64 * maintain_every / job.workers as u64,
+            served: 0,
         }
     }
 
@@ -75,12 +66,8 @@ impl<'r> Books<'r> {
     /// Counts an attempt, and says whether it is time for `Scheme::maintain`.
     #[inline]
     pub(super) fn is_maintenance_due(&mut self) -> bool {
-        self.unmaintained -= 1;
-        let is_due = self.unmaintained == 0;
-        if is_due {
-            self.unmaintained = self.maintain_every;
-        }
-        is_due
+        self.served += 1;
+        self.served.is_multiple_of(MAINTAIN_EVERY)
     }
 
     /// Counts how an attempt ended, of a request that was `sent` before. `is_last` says that nothing of the request is

@@ -6,8 +6,8 @@ use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
 
 use super::Watched;
-use crate::plants;
 use crate::version_chain::{self, Stamped};
+use crate::{fence_reads, plants};
 
 /// The metadata of a leaf for its gaps.
 #[derive(Debug, Default)]
@@ -150,8 +150,10 @@ impl Read<'_> {
     pub(super) fn mark(&mut self, mark: u64) -> Result<bool, Abort> {
         let meta = self.leaf.meta();
         let is_marked = meta.read() >= mark && !self.has_grown;
-        // Acquire fence: a mark that was left after a key entered comes with the gap version that the key made.
+        // Acquire fence: a mark that was left after a key entered comes with the gap version that the key made. The
+        // other one: a mark that was left without the latch is seen by whoever takes the latch later, too.
         fence(Ordering::Acquire);
+        fence_reads();
         if is_planted(&plants::GAPS_COMPARED) || is_marked && self.leaf.gap_version() == self.leaf.seen() {
             return self.look();
         }

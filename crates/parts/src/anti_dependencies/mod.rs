@@ -25,7 +25,8 @@
 //!     leaf finds out whether keys have entered it since, by its gap version, and whether it has given gaps away, by a
 //!     count. Keys that entered make no difference to attempts that find them; commits that entered them tell the leaf,
 //!     if their rule sees danger in them.
-//! (5) Marks and numbers of a leaf change under its latch only, and never fall while it keeps its gaps.
+//! (5) Numbers of a leaf change under its latch only; marks are also raised without it, and count if the gap version is
+//!     then as it was read. Neither falls while the leaf keeps its gaps.
 //! (6) Where a rule asks for it, an attempt that only reads takes a safe snapshot, and an attempt that reads much
 //!     remembers no stale versions: `safe_snapshots`, `stale_reads`. An attempt that looks for readers finds either as
 //!     it finds marks.

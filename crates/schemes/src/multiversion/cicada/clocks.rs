@@ -22,8 +22,8 @@
 //! Every `SeqCst` below serves (3) and (4): of a slot that shows its bound and then looks, and a slot that announces
 //! and then looks at the bounds, at least one sees the other.
 
-use parts::refresh_every;
 use parts::version_chain::VersionStamp;
+use parts::{Cadence, refresh_every};
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::plant::is_planted;
 use sync::{Padded, clock};
@@ -53,6 +53,7 @@ pub struct Clocks {
     /// The number of first attempts of a session that bring the watermarks up to date, and the number of attempts of a
     /// slot after which it does so later.
     refreshes: [u64; 2],
+    maintenance: Cadence,
     /// Slots from this number on were never taken.
     used: Padded<AtomicUsize>,
     slots: Box<[Padded<Shown>]>,
@@ -99,9 +100,10 @@ impl Clocks {
             min_wts: Padded::default(),
             min_rts: Padded::default(),
             refreshes: [
-                (QUIESCE_EVERY * FEW_SLOTS / slots.max(1) as u64).min(QUIESCE_EVERY),
+                (QUIESCE_EVERY * FEW_SLOTS / slots.max(1) as u64).clamp(1, QUIESCE_EVERY),
                 QUIESCE_EVERY.max(refresh_every(slots) as u64),
             ],
+            maintenance: Cadence::new(slots),
             used: Padded::default(),
             slots: (0..slots).map(|_| Padded(shown())).collect(),
         }
@@ -183,6 +185,13 @@ impl Clocks {
     #[inline]
     pub fn is_past(&self, number: u64) -> bool {
         number <= self.known_watermark() || number <= self.refresh()
+    }
+
+    /// Brings the watermarks up to date, unless another slot has just done so.
+    pub fn maintain(&self) {
+        if self.maintenance.is_due() {
+            self.refresh();
+        }
     }
 
     /// `min_rts`, brought up to date together with `min_wts`.

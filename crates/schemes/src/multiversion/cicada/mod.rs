@@ -333,7 +333,7 @@ impl Scheme for Cicada {
     }
 
     fn maintain(&self, _: usize) {
-        self.clocks.refresh();
+        self.clocks.maintain();
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, leaf: &GapMark) -> Retire {

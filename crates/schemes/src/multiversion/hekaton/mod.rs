@@ -269,7 +269,7 @@ impl Scheme for Hekaton {
     }
 
     fn maintain(&self, _: usize) {
-        self.numbers.refresh();
+        self.numbers.maintain();
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {

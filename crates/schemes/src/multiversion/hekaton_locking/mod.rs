@@ -323,7 +323,7 @@ impl Scheme for HekatonLocking {
     }
 
     fn maintain(&self, _: usize) {
-        self.numbers.refresh();
+        self.numbers.maintain();
     }
 
     /// A record that is locked stays in the index: an attempt that found no value in it has locked nothing else.

@@ -264,7 +264,7 @@ impl Scheme for Mvto {
     }
 
     fn maintain(&self, _: usize) {
-        self.timestamps.refresh();
+        self.timestamps.maintain();
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, leaf: &GapMark) -> Retire {

@@ -368,7 +368,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
 
     fn maintain(&self, _: usize) {
         self.certifier.maintain(&self.commits);
-        self.commits.refresh();
+        self.commits.maintain();
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, leaf: &C::Leaf) -> Retire {

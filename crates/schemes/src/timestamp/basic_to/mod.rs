@@ -373,7 +373,7 @@ impl Scheme for BasicTo {
     }
 
     fn maintain(&self, _: usize) {
-        self.timestamps.refresh();
+        self.timestamps.maintain();
     }
 
     /// Invariant (5).

@@ -13,7 +13,7 @@ words! {
         #[default]
         Waiting = "waiting",
         /// It gives up its locks, and tries again after a pause, unless it must fail anyway by then: the locking of
-        /// `TicToc`'s paper (Yu, Pavlo, Sanchez, Devadas, SIGMOD 2016, section 5), and of `DBx1000` for Silo, too.
+        /// `TicToc`'s paper (Yu, Pavlo, Sanchez, Devadas, SIGMOD 2016), and of `DBx1000` for Silo, too.
         NoWait = "no_wait",
     }
 }

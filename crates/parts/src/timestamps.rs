@@ -20,12 +20,11 @@ const OUTSIDE: u64 = u64::MAX;
 /// Returns the number of attempts after each of which a slot brings a watermark up to date, for which it looks at so
 /// many slots.
 ///
-/// All slots together bring it up to date again when each of them has made `slots / 128` attempts, on average. The
-/// looks of an attempt get fewer as the slots get more: at 16 slots they are 8, at a thousand one for eight attempts.
-/// Each look takes the line of another slot away from it, and each new watermark one that all slots read. With few
-/// slots the watermark is always new, and with many it is as old as a few attempts of each.
+/// Up to 362 slots, all of them together bring it up to date again when each has made `slots / 128` attempts, on
+/// average: with 16 slots an attempt looks at 8 of them, with 256 at one half. With more slots it is after 1,024
+/// attempts of each, so that a slot that is active alone does not keep too much; with 1,568 an attempt looks at one or
+/// two. Each look takes the line of another slot away from it, and each new watermark one that all slots read.
 pub const fn refresh_every(slots: usize) -> usize {
-    /// So that a slot that is active alone does not keep too much.
     const MAX: usize = 1 << 10;
     let every = slots.saturating_mul(slots) / 128;
     if every > MAX { MAX } else { every }

@@ -2,12 +2,12 @@
 //! test run.
 
 use std::fs;
-use std::panic::catch_unwind;
+use std::panic::{RefUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 /// Passes to `target` every committed input of a fuzz target, each also cut to half its length, and the empty
 /// input.
-fn replay(name: &str, target: fn(&[u8])) {
+fn replay(name: &str, target: impl Fn(&[u8]) + RefUnwindSafe) {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(name);
     let files = fs::read_dir(&folder).unwrap_or_else(|e| panic!("cannot read {}: {e}", folder.display()));
     let mut paths: Vec<PathBuf> = files.map(|file| file.expect("the folder is readable").path()).collect();
@@ -31,12 +31,14 @@ fn the_indexes_pass_the_corpus() {
 
 #[test]
 fn settings_pass_the_corpus() {
-    replay("settings", fuzzed::settings::settings);
+    let catalogue = fuzzed::catalogue();
+    replay("settings", |input| fuzzed::settings::settings(catalogue, input));
 }
 
 #[test]
 fn the_command_line_passes_the_corpus() {
-    replay("arguments", fuzzed::arguments::arguments);
+    let catalogue = fuzzed::catalogue();
+    replay("arguments", |input| fuzzed::arguments::arguments(catalogue, input));
 }
 
 #[test]

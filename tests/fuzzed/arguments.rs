@@ -18,9 +18,8 @@ use args::{Args, Command};
 ///
 /// # Panics
 /// When a claim fails.
-pub fn arguments(input: &[u8]) {
+pub fn arguments(catalogue: Catalogue, input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    let catalogue = Catalogue::new(instances::all());
     let words = ["contend"].into_iter().chain(text.lines());
     match Args::try_parse_from(words) {
         Ok(args) => match args.command {

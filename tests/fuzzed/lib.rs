@@ -10,3 +10,10 @@ pub mod index;
 pub mod log;
 pub mod orders;
 pub mod settings;
+
+pub use lab::Catalogue;
+
+/// The catalogue that inputs of [`arguments`] and [`settings`] are read against.
+pub fn catalogue() -> Catalogue {
+    Catalogue::new(instances::all())
+}

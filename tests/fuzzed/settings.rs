@@ -13,9 +13,8 @@ use crate::bytes::Bytes;
 ///
 /// # Panics
 /// When a claim fails.
-pub fn settings(input: &[u8]) {
+pub fn settings(catalogue: Catalogue, input: &[u8]) {
     let mut input = Bytes(input);
-    let catalogue = Catalogue::new(instances::all());
     let workloads = catalogue.workloads();
     let workload = &workloads[usize::from(input.next()) % workloads.len()];
     let mut schemes = catalogue.schemes();

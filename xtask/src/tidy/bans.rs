@@ -34,6 +34,8 @@ const CLI: &str = "cli";
 
 /// The crate `peers`: it runs other stores, which have their own threads, clocks and files.
 const PEERS: &str = "peers";
+/// The programs that the fuzzer runs: nothing of them is simulated.
+const FUZZ: &str = "fuzz";
 
 /// The schemes outside of the workspace: their commands are started, and their tests start them.
 const EXAMPLES: &str = "examples";
@@ -53,7 +55,7 @@ const BANS: &[Ban] = &[
         what: &["std::sync", "core::sync", "alloc::sync"],
         instead: "take atomics from `sync::atomic`, a locked value from `sync::Latched`, the rest from `sync`: what \
                   does not pass through that door is invisible to the simulator",
-        only_in: &[DOOR, PEERS],
+        only_in: &[DOOR, PEERS, FUZZ],
         in_tests: true,
     },
     Ban {

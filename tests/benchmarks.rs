@@ -74,7 +74,7 @@ fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry)
     let values = Values::new(known, &owned(given)).expect("in range");
     let workers = if entry.info.workers == Admits::One { 1 } else { 3 };
     let instance = instances::run(scheme).expect("catalogued");
-    let clients = instance.facts(&values).clients(if workers == 1 { 1 } else { 6 });
+    let clients = instance.facts(&values).clients(if workers == 1 { 1 } else { 6 }, workers);
     let requests = REQUESTS / clients as u64;
     let job = job(workers, clients, requests, retry);
     let spec = Spec {
@@ -119,7 +119,7 @@ impl Unheard {
     fn check<S: Scheme, W: Workload>(&self) -> (Checked, Checked) {
         let given = owned(self.0);
         let values = Values::new(S::Settings::ALL.iter().chain(W::SETTINGS), &given).expect("in range");
-        let job = job(1, Facts::under::<S>(&values).clients(1), 20, Retry::Same);
+        let job = job(1, Facts::under::<S>(&values).clients(1, 1), 20, Retry::Same);
         let drive = Drive { workers: 1, clients: job.clients as u32, seed: job.seed };
         let mut schema = Schema::new();
         let workload = W::declare(&values, drive, &mut schema).expect("settings agree");

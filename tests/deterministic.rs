@@ -35,10 +35,13 @@ const SMALLBANK: Given = &[("smallbank.accounts", "60"), ("smallbank.refused_pct
 /// The outcome of a run: commits, rollbacks and aborts by type, and the rows of all tables with keys, by table.
 type Trace = (Vec<[u64; 3]>, Vec<(u64, u64)>);
 
-fn outcome<S: Scheme, W: Workload>(given: Given, workers: usize) -> Trace {
-    let given: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+fn outcome<S: Scheme, W: Workload>(given: &[(&str, &str)], workers: usize) -> Trace {
+    // Unless the setting says so, batches grow with the workers.
+    let size = (format!("{}.batch", S::INFO.name), "64".to_owned());
+    let given = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+    let given: Vec<_> = given.chain([size]).collect();
     let values = Values::new(S::Settings::ALL.iter().chain(W::SETTINGS), &given).expect("legal settings");
-    let clients = Facts::under::<S>(&values).clients(48);
+    let clients = Facts::under::<S>(&values).clients(64, 1);
     let drive = Drive { workers: 1, clients: clients as u32, seed: 1 };
     let mut schema = Schema::new();
     schema.lay_out(Layout { is_ordered_only: true, ..Layout::default() });
@@ -101,6 +104,40 @@ fn under<S: Scheme>() {
     does_not_depend_on_the_workers::<S, Tpcc>(TPCC);
     does_not_depend_on_the_workers::<S, Ycsb<ShortKey>>(YCSB);
     does_not_depend_on_the_workers::<S, SmallBank>(SMALLBANK);
+}
+
+/// Asserts that inputs state all that they touch: no transaction executes alone.
+fn what_is_stated_is_all<S: Scheme>() {
+    let narrow = [("tpcc.mix", "1,1,0,0,0"), ("tpcc.commutative", "off"), ("tpcc.hot_rows", "first")];
+    for further in
+        [&narrow[..1], &narrow, &[narrow[0], ("tpcc.profile", "eased"), ("tpcc.rollback_pct", "0")]]
+    {
+        // All but the last, which says how many orders roll back.
+        let given: Vec<_> = TPCC[..3].iter().chain(further).copied().collect();
+        nothing_aborts::<S, Tpcc>(&given);
+    }
+    for letter in ["a", "d", "f"] {
+        let mut given = YCSB.to_vec();
+        given[0].1 = letter;
+        nothing_aborts::<S, Ycsb<ShortKey>>(&given);
+    }
+    nothing_aborts::<S, SmallBank>(SMALLBANK);
+}
+
+fn nothing_aborts<S: Scheme, W: Workload>(given: &[(&'static str, &'static str)]) {
+    for workers in [1, 3] {
+        let (counted, _) = outcome::<S, W>(given, workers);
+        assert!(counted.iter().map(|[commits, ..]| commits).sum::<u64>() > 500, "{given:?}");
+        assert_eq!(counted.iter().map(|[.., aborts]| aborts).sum::<u64>(), 0, "{} {given:?}", S::INFO.name);
+    }
+}
+
+#[test]
+fn what_inputs_state_is_all_that_they_touch() {
+    what_is_stated_is_all::<Calvin>();
+    what_is_stated_is_all::<Bohm>();
+    what_is_stated_is_all::<Pwv>();
+    what_is_stated_is_all::<Caracal>();
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn recovers_under(
         let (of_scheme, workers) =
             (values(entry.settings), if entry.info.workers == Admits::One { 1 } else { 2 });
         let scheme = instances::run(name).expect("catalogued");
-        let clients = scheme.facts(&of_scheme).clients(2 * workers);
+        let clients = scheme.facts(&of_scheme).clients(2 * workers, workers);
         let job = Job::new(workers, clients, Limit::Requests(2_000 / clients as u64 + 5), 1);
         let durability = if clients.is_multiple_of(4) { Durability::Group } else { Durability::Async };
         let logging = Logging { directories: &devices.0, durability, epoch_ns: 200_000, checkpoint_ns };
@@ -220,7 +220,7 @@ impl Observe for Assured {
 
 /// Returns the shortest latency of a commit.
 fn shortest_ns<S: Scheme>() -> u64 {
-    let clients = Facts::under::<S>(&values(S::Settings::ALL, &[])).clients(4);
+    let clients = Facts::under::<S>(&values(S::Settings::ALL, &[])).clients(4, 2);
     let drive = Drive { workers: 2, clients: clients as u32, seed: 1 };
     let mut schema = Schema::new();
     // So few accounts that some transactions of a batch fall back.

@@ -45,7 +45,7 @@ fn run_over(
     let known = entry.settings.iter().chain(tpcc.settings);
     let values = Values::new(known, &given).expect("legal settings");
     let instance = instances::run(scheme).expect("catalogued");
-    let clients = instance.facts(&values).clients(clients);
+    let clients = instance.facts(&values).clients(clients, workers);
     let requests = requests(clients);
     let job = Job::new(workers, clients, Limit::Requests(requests), 1);
     let spec = Spec {

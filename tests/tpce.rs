@@ -31,7 +31,7 @@ fn run(scheme: &str, given: Given, layout: Layout, requests: u64) -> (Measured, 
     let values = Values::new(entry.settings.iter().chain(tpce.settings), &given).expect("legal settings");
     let instance = instances::run(scheme).expect("catalogued");
     let (workers, clients) = if entry.info.workers == Admits::One { (1, 1) } else { (2, 4) };
-    let clients = instance.facts(&values).clients(clients);
+    let clients = instance.facts(&values).clients(clients, workers);
     let job = Job::new(workers, clients, Limit::Requests(requests.div_ceil(clients as u64)), 1);
     let spec = Spec {
         workload: tpce.name,

@@ -65,7 +65,7 @@ impl<W: Workload> Visit for Cost<W> {
 /// Returns the microseconds of processor time that a transaction takes.
 fn us<S: Scheme, W: Workload>(is_recorded: bool) -> f64 {
     let values = Values::new(S::Settings::ALL.iter().chain(W::SETTINGS), &[]).expect("the standard settings");
-    let clients = Facts::under::<S>(&values).clients(1);
+    let clients = Facts::under::<S>(&values).clients(1, 1);
     let mut schema = Schema::new();
     if is_recorded {
         schema.mark_values();

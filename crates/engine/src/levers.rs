@@ -12,6 +12,16 @@ use crate::setting::{Range, Setting, SettingError, Values};
 /// The settings.
 pub const SETTINGS: &[Setting] = &[
     Setting {
+        name: "run.footprints",
+        default: "stated",
+        range: Range::Choice(&["stated", "rehearsed"]),
+        unit: "",
+        doc: "how schemes that fix the order of transactions before they execute them learn what a transaction will \
+              touch: `stated` takes what the input states, where it states all, and rehearses other transactions; \
+              `rehearsed` executes every transaction once for its footprint; other schemes are as they are",
+        stresses: "the work before the execution, and footprints that turn out wrong",
+    },
+    Setting {
         name: "run.read_for_update",
         default: "on",
         range: Range::Choice(&["on", "off"]),
@@ -87,4 +97,9 @@ pub fn is_lever(name: &str) -> bool {
 /// Whether updates read first.
 pub fn reads_first(values: &Values) -> bool {
     values.text("run.read_for_update") == "off"
+}
+
+/// Whether schemes that plan rehearse transactions whose inputs state their footprints.
+pub fn rehearses(values: &Values) -> bool {
+    values.text("run.footprints") == "rehearsed"
 }

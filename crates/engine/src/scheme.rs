@@ -134,6 +134,8 @@ pub struct Facts {
     /// The minimum number of clients of a run: a scheme that works in batches has at least one client for each place of
     /// a batch.
     pub clients_min: usize,
+    /// The minimum number of clients of a run for each of its workers: batches may grow with the workers.
+    pub clients_min_per_worker: usize,
     /// The number of partitions that own records; 0 if there are none.
     pub partitions: usize,
     /// Whether records whose data is in place keep older versions beside it.
@@ -150,6 +152,7 @@ impl Facts {
             isolation: info.isolation,
             views: info.views,
             clients_min: 1,
+            clients_min_per_worker: 1,
             partitions: 0,
             keeps_versions: false,
             has_versions_apart: false,
@@ -161,9 +164,9 @@ impl Facts {
         S::facts(&S::Settings::of(values))
     }
 
-    /// Returns the number of clients of a run for which `asked` were asked.
-    pub fn clients(&self, asked: usize) -> usize {
-        asked.max(self.clients_min)
+    /// Returns the number of clients of a run by so many workers for which `asked` were asked.
+    pub fn clients(&self, asked: usize, workers: usize) -> usize {
+        asked.max(self.clients_min).max(self.clients_min_per_worker * workers)
     }
 }
 
@@ -234,7 +237,8 @@ impl Ticket {
 pub enum Step {
     /// Executes the transaction. The only step outside of batches whose order is fixed before execution.
     Whole,
-    /// Rehearses the transaction (reconnaissance): finds out what the transaction would touch, and changes nothing.
+    /// Rehearses the transaction (reconnaissance): finds out what the transaction would touch, and changes nothing. Or
+    /// finds the rows and keys that its input states, and does not execute it.
     Rehearsal,
     /// Executes the transaction in its place in the order, concurrently with others.
     Planned,
@@ -250,26 +254,23 @@ pub enum Touch {
     Seek(Spot),
     /// A row with this primary key, reached by a scan, which reads it next.
     Meet(Spot),
-    /// The addition of a key, unless the key is there already.
-    Add(Spot),
-    /// The removal of a key that was found.
-    Remove(Spot),
-    /// A scan of a range whose keys all have one prefix: the prefix's number as in [`Spot::stretch`], and
-    /// [`Spot::is_numbered`].
+    /// The addition of a key, unless the key is there already, with the number of its stretch: all keys of the index
+    /// with this prefix, see [`Key::SUFFIX_BITS`](storage::Key::SUFFIX_BITS).
+    Add(Spot, u64),
+    /// The removal of a key that was found, with the number of its stretch.
+    Remove(Spot, u64),
+    /// A scan of a range whose keys all have one prefix: the number of the stretch, and [`Spot::is_numbered`].
     Scan(u64, bool),
     /// A scan of a range whose keys have several prefixes.
     ScanAcross,
 }
 
-/// A key of an index, as numbers. Different keys, and different prefixes, of all indexes of a database have different
-/// numbers, except with a probability of one in 2^64.
+/// A key of an index, as a number. Keys, and stretches of keys, of all indexes of a database have different numbers,
+/// except with a probability of one in 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// The number of the key.
-    pub key: u64,
-    /// The number of the stretch: all keys of the index with this prefix. See
-    /// [`Key::SUFFIX_BITS`](storage::Key::SUFFIX_BITS).
-    pub stretch: u64,
+    /// The number that stands for the key: the key's own, or its stretch's if rows are numbered there.
+    pub number: u64,
     /// Whether the rows of the table are [numbered](storage::TableBuilder::numbered) under their prefix, so that the
     /// key which a transaction adds depends on the keys that are there.
     pub is_numbered: bool,
@@ -594,12 +595,13 @@ pub trait Batching: Scheme {
 
 /// Hooks that [`driver::Planned`](crate::driver::Planned) requires in addition to those of [`Scheme`].
 ///
-/// Each transaction of a batch is [rehearsed](Step::Rehearsal) while nothing changes; its rehearsal is then
-/// [declared](Self::declare) and aborted. When all transactions are declared, each worker [plans](Self::plan) its
-/// share. When all workers have planned, each transaction is [prepared](Self::prepare), attempted as
-/// [planned](Step::Planned) and [released](Self::release), once it [may run](Self::may_run). The first transaction that
-/// has not ended may always run. A planned attempt that the scheme aborts is attempted [alone](Step::Alone), in the
-/// order of the batch; unless it [is to run again](Self::is_to_run_again), which it does at once.
+/// Each transaction of a batch is [rehearsed](Step::Rehearsal) while nothing changes or, if its input states what it
+/// touches, that is [entered](Self::foresee) instead; the attempt is then [declared](Self::declare) and aborted. When
+/// all transactions are declared, each worker [plans](Self::plan) its share. When all workers have planned, each
+/// transaction is [prepared](Self::prepare), attempted as [planned](Step::Planned) and [released](Self::release), once
+/// it [may run](Self::may_run). The first transaction that has not ended may always run. A planned attempt that the
+/// scheme aborts is attempted [alone](Step::Alone), in the order of the batch; unless it [is to run
+/// again](Self::is_to_run_again), which it does at once.
 pub trait Planning: Scheme {
     /// Whether a worker executes its transactions in their order, because they may wait for each other while they run.
     const IN_ORDER: bool;
@@ -632,6 +634,17 @@ pub trait Planning: Scheme {
     /// Called when the last batch has ended: the next plan is that of another batch. Transactions are rehearsed
     /// meanwhile.
     fn turn(&self);
+
+    /// Enters the record that was found last into the footprint of a transaction whose input
+    /// [states](crate::InputFootprint::complete) what it touches; `is_written` counts one write. The attempt is a
+    /// [rehearsal](Step::Rehearsal), in which keys are announced by [`touch`](Self::touch) and misses by
+    /// [`read_gaps`](Scheme::read_gaps), also where the execution will insert.
+    fn foresee<'db>(
+        &'db self,
+        txn: &mut Self::Txn<'db>,
+        record: RecordRef<'db, Self>,
+        is_written: bool,
+    ) -> Result<(), Abort>;
 
     /// Enters the footprint of the rehearsed attempt into the plan.
     fn declare<'db>(&'db self, plan: &Self::Plan<'db>, txn: &mut Self::Txn<'db>);
@@ -679,14 +692,6 @@ pub trait Partitioned: Scheme {
     /// Called before the attempt looks for keys that live at home partitions `from` to `to`, or adds one: anything at a
     /// partition that the attempt does not hold may change, keys that are missing included.
     fn reach<'db>(&'db self, txn: &mut Self::Txn<'db>, from: u64, to: u64) -> Result<(), Abort>;
-}
-
-impl Spot {
-    /// The number that stands for the key: the key's own, or its stretch's if rows are numbered there.
-    #[inline]
-    pub fn number(&self) -> u64 {
-        if self.is_numbered { self.stretch } else { self.key }
-    }
 }
 
 /// Draws a fresh, repeatable stream of random numbers for a slot, for example for backoff.

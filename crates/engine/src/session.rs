@@ -18,10 +18,11 @@ use storage::{
 use crate::AccessSet;
 use crate::database::{Database, bounds};
 use crate::driver::Driver;
+use crate::footprint::KnownKey;
 use crate::leftovers::{Due, Leftover, Part};
 use crate::meter::{Meter, Phase};
 use crate::{
-    Abort, Batching, Direction, End, InsertAt, Observer, Planning, Retire, Scheme, Sink, Stamp, Ticket,
+    Abort, Batching, Direction, End, InsertAt, Observer, Planning, Retire, Scheme, Sink, Stamp, Step, Ticket,
     Transaction, Write,
 };
 
@@ -41,6 +42,9 @@ pub(crate) use private::{Change, Place};
 /// core has under way.
 const PREFETCHED_AHEAD: usize = 16;
 
+/// By how many rows the records are prefetched before the values to which they lead.
+const VALUES_BEHIND: usize = 8;
+
 /// One logical client's access to a database: runs one attempt at a time.
 pub struct Session<'db, S: Scheme, O: Observer = (), L: Sink = ()> {
     db: &'db Database<S>,
@@ -57,6 +61,9 @@ pub struct Session<'db, S: Scheme, O: Observer = (), L: Sink = ()> {
     /// Instead of the three above, where indexes change at the commit.
     // Boxed, like the three: a session moves onto its fiber, which has room for a thousand bytes.
     private: Box<Private<'db, S>>,
+    /// Whether the running attempt is a planned one: its footprint was found a batch ago at most, so that what it will
+    /// touch is mostly in a cache, and to ask for it again costs more than it saves.
+    is_fetched: bool,
     /// Whether an update reads first, as if it did not know yet that it will write.
     reads_first: bool,
 }
@@ -74,7 +81,19 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     pub(crate) fn new(db: &'db Database<S>, txn: S::Txn<'db>, observer: O, sink: L) -> Self {
         let (added, deleted, moves) = (Box::default(), Box::default(), Box::default());
         let (meter, private) = (Meter::default(), Box::default());
-        Self { db, txn, observer, sink, meter, added, deleted, moves, private, reads_first: false }
+        Self {
+            db,
+            txn,
+            observer,
+            sink,
+            meter,
+            added,
+            deleted,
+            moves,
+            private,
+            is_fetched: false,
+            reads_first: false,
+        }
     }
 
     /// The session's database.
@@ -138,6 +157,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         self.observer.begin();
         self.db.scheme().await_others(&mut self.txn, ticket);
         self.sink.begin();
+        if S::Driver::PLANS {
+            self.is_fetched = ticket.step == Step::Planned;
+        }
         self.db.scheme().slot(&mut self.txn).pin();
         let mut attempt = Attempt { session: self, is_over: false };
         let begun = attempt.session.db.scheme().begin(&mut attempt.session.txn, ticket);
@@ -161,6 +183,14 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         self.db.scheme().declare(plan, &mut self.txn);
         self.db.scheme().abort(&mut self.txn);
         self.ended(Err(Abort::Footprint));
+    }
+
+    /// Enters what the input is known to touch into the plan, in place of a rehearsal.
+    pub(crate) fn foresee(&mut self, plan: &S::Plan<'db>, ticket: &Ticket, known: &[KnownKey])
+    where
+        S: Planning,
+    {
+        self.rehearse(plan, ticket, |txn| txn.foresee(known));
     }
 
     /// Does a worker's share of the plan.
@@ -564,29 +594,74 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
 
     #[inline]
     fn prefetch<G: Groups>(&mut self, groups: G, keys: impl Iterator<Item = G::Key> + Clone) {
+        if S::Driver::PLANS && self.session.is_fetched {
+            return;
+        }
         let index = self.tables().get(groups.id()).index(Which::Primary);
-        ahead(index, keys.map(|key| key.ordered().to_core()), |row| {
-            groups.numbers().for_each(|group| row.record(group).prefetch());
-        });
+        ahead(index, keys.map(|key| key.ordered().to_core()), || groups.numbers());
     }
 }
 
 /// Asks for the memory of rows ahead of their use: the index's first, by several keys before it is searched, then that
-/// of the rows by `fetch`.
+/// of the rows' records with these column groups, and last, if that is elsewhere, that of their values.
 #[inline]
-pub(crate) fn ahead<'db, K: CoreKey, S: Scheme>(
-    index: IndexRef<'db, S>,
+pub(crate) fn ahead<K: CoreKey, S: Scheme, G: Iterator<Item = usize>>(
+    index: IndexRef<'_, S>,
     keys: impl Iterator<Item = K> + Clone,
-    fetch: impl Fn(RowRef<'db, S>),
+    groups: impl Fn() -> G,
 ) {
     let mut ahead = keys.clone();
     { &mut ahead }.take(PREFETCHED_AHEAD).for_each(|key| key.prefetch(index));
+    let mut values = index.table().has_values_apart().then(|| ValuesBehind::new(groups()));
     for key in keys {
         if let Some(next) = ahead.next() {
             next.prefetch(index);
         }
         if let Some(row) = key.peek(index) {
-            fetch(row);
+            row.prefetch(groups());
+            if let Some(values) = &mut values {
+                values.push(row);
+            }
         }
+    }
+    if let Some(values) = values {
+        values.finish();
+    }
+}
+
+/// The rows found last, whose records are on their way, and whose values are then asked for.
+struct ValuesBehind<'db, S: Scheme> {
+    rows: [Option<RowRef<'db, S>>; VALUES_BEHIND],
+    oldest: usize,
+    /// A bit for each of the column groups.
+    groups: u64,
+}
+
+impl<'db, S: Scheme> ValuesBehind<'db, S> {
+    #[inline(never)]
+    fn new(groups: impl Iterator<Item = usize>) -> Self {
+        // Further groups are not asked for.
+        let bit = |group: usize| 1_u64.checked_shl(group as u32).unwrap_or(0);
+        let groups = groups.fold(0, |groups, group| groups | bit(group));
+        Self { rows: [None; VALUES_BEHIND], oldest: 0, groups }
+    }
+
+    // Never: `ahead` is compiled for each statement of each procedure.
+    #[inline(never)]
+    fn push(&mut self, row: RowRef<'db, S>) {
+        if let Some(before) = self.rows[self.oldest].replace(row) {
+            before.prefetch_newest(self.groups());
+        }
+        self.oldest = (self.oldest + 1) % VALUES_BEHIND;
+    }
+
+    #[inline(never)]
+    fn finish(self) {
+        self.rows.iter().flatten().for_each(|row| row.prefetch_newest(self.groups()));
+    }
+
+    fn groups(&self) -> impl Iterator<Item = usize> + use<'db, S> {
+        let groups = self.groups;
+        (0..u64::BITS as usize).filter(move |group| groups >> group & 1 == 1)
     }
 }

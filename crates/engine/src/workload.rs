@@ -263,7 +263,8 @@ pub trait Workload: Sized + Send + Sync + 'static {
 
     /// Adds the rows that the input is known to touch before it is executed. Requests are placed by it if they are
     /// [reordered](crate::driver::Reorder): rows that are never written, and rows that are found only during the
-    /// execution, may be left out. By default no row is known.
+    /// execution, may be left out. Schemes that [plan](crate::Planning) do not rehearse an input that
+    /// [states](InputFootprint::complete) all that it touches. By default no row is known.
     fn footprint(&self, _input: &Self::Input, _footprint: &mut InputFootprint) {}
 
     /// The stored procedure.

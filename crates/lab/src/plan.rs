@@ -281,7 +281,7 @@ impl Plan {
         let subject = |scheme: &'static Info| {
             let values = catalogue.values(workload, Some(scheme), &given)?;
             let Listed { run, simulated, .. } = *catalogue.listed(scheme.name);
-            let clients = run.facts(&values).clients(job.clients);
+            let clients = run.facts(&values).clients(job.clients, job.workers);
             Ok(PlannedScheme { scheme, values, clients, run, simulated })
         };
         let subjects = schemes.into_iter().map(subject).collect::<Result<Vec<_>, Refusal>>()?;
@@ -461,6 +461,7 @@ fn job(
         is_regulated: values.text("run.admission") == "regulated",
         turn_after: values.int("run.turn_after") as u32,
         reads_first: levers::reads_first(values),
+        rehearses: levers::rehearses(values),
         reorder: levers::reorder(values),
         pin: request.pin,
         sample_every: values.int("run.sample_every"),
@@ -582,9 +583,8 @@ fn refuse_beyond_memory(
     (forecast, has_versions_apart): (&Forecast, bool),
     available: Option<u64>,
 ) -> Result<(), Refusal> {
-    // Records keep the room for a version although it stands elsewhere, with its own head.
-    let of_versions =
-        forecast.row_bytes.saturating_add(forecast.rows.saturating_mul(ROW_OVERHEAD_BYTES as u64));
+    // A version that stands apart is a block of memory of its own.
+    let of_versions = forecast.rows.saturating_mul(ROW_OVERHEAD_BYTES as u64);
     let needed = needed_bytes(forecast).saturating_add(if has_versions_apart { of_versions } else { 0 });
     let Some(available) = available.filter(|&available| available < needed) else { return Ok(()) };
     let scale = values.int(workload.scale);
@@ -618,9 +618,9 @@ fn reserve_bytes(
     let Ok(asked_mb) = values.text("run.reserve_mb").parse::<u64>() else {
         let seconds = (warmup_ns + measured_ns + cooldown_ns) as f64 / 1e9;
         let running = job.workers.min(workers::cores()) as f64;
-        let of_txn = forecast.growth_bytes as f64 + forecast.growth_rows * ROW_OVERHEAD_BYTES;
         let blocks = if has_versions_apart { 2.0 } else { 1.0 };
-        let growth = (blocks * of_txn * FAST_TXN_S * running * seconds) as u64;
+        let of_txn = forecast.growth_bytes as f64 + forecast.growth_rows * blocks * ROW_OVERHEAD_BYTES;
+        let growth = (of_txn * FAST_TXN_S * running * seconds) as u64;
         return Ok(growth.min(available.unwrap_or(0) / 4) as usize);
     };
     let asked = asked_mb << 20;
@@ -761,10 +761,10 @@ mod tests {
         let values = catalogue().values(workload, None, &[]).expect("legal");
         let forecast = Forecast { rows: 1_000_000, row_bytes: 1_000_000_000, ..Forecast::default() };
         let check = |available| refuse_beyond_memory(workload, &values, (&forecast, false), available);
-        assert!(check(None).is_ok() && check(Some(2_000_000_000)).is_ok());
+        assert!(check(None).is_ok() && check(Some(1_450_000_000)).is_ok());
         let says = check(Some(141_000_000)).expect_err("refused").0;
         assert!(says.contains("lower it to 90000 or less"), "{says}");
-        let apart = refuse_beyond_memory(workload, &values, (&forecast, true), Some(2_000_000_000));
+        let apart = refuse_beyond_memory(workload, &values, (&forecast, true), Some(1_450_000_000));
         assert!(apart.is_err(), "each row has a version beside it");
     }
 

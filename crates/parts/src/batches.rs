@@ -1,7 +1,7 @@
 //! The numbers of batches and of transactions in them, for schemes that order these ahead; and what keeps attempts
 //! outside of batches apart from each other, and from a run in batches.
 
-use engine::{Abort, Step, Ticket};
+use engine::{Abort, Facts, Info, Step, Ticket};
 use sync::Padded;
 use sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +13,45 @@ const PLACE_BITS: u32 = 15;
 const ALONE: u64 = 1 << (PLACE_BITS - 1);
 /// Above all batches, and below what marks versions that are undecided.
 const BATCH_MAX: u64 = (VersionStamp::UNDECIDED - 1) >> PLACE_BITS;
+
+/// How many places the batches of a scheme have.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchSize {
+    /// The number of places; 0 if it follows from the number of workers.
+    given: usize,
+    /// The number of places that up to [`FEW`](Self::FEW) workers get.
+    least: usize,
+}
+
+impl BatchSize {
+    /// The number of workers from which on batches grow with the workers.
+    const FEW: usize = 4;
+    /// The maximum number of places.
+    pub const MAX: usize = 10_000;
+
+    /// The size that a setting gives: so many places or, with 0, `least` for up to four workers and as many for each
+    /// further four.
+    pub const fn new(given: usize, least: usize) -> Self {
+        Self { given, least }
+    }
+
+    /// The number of places for so many workers.
+    pub fn of(self, workers: usize) -> usize {
+        match self.given {
+            0 => (self.least / Self::FEW * workers).clamp(self.least, Self::MAX),
+            given => given,
+        }
+    }
+
+    /// The facts of a scheme with such batches. Clients above [`MAX`](Self::MAX) wait for the next batch.
+    pub fn facts(self, info: &Info) -> Facts {
+        let (clients_min, clients_min_per_worker) = match self.given {
+            0 => (self.least, self.least / Self::FEW),
+            given => (given, 1),
+        };
+        Facts { clients_min, clients_min_per_worker, ..Facts::of(info) }
+    }
+}
 
 /// The batches of a database: one after the other, since a run holds the gate, and so does an attempt outside of one,
 /// which counts as a batch. Numbers of transactions are in the order in which these take effect.
@@ -111,6 +150,34 @@ mod tests {
 
     fn ticket(step: Step, sequence: u64) -> Ticket {
         Ticket { sequence, step, ..Ticket::new(0, Homes::new()) }
+    }
+
+    #[test]
+    fn batches_grow_with_the_workers_unless_their_size_is_given() {
+        let standard = BatchSize::new(0, 64);
+        assert_eq!(
+            [1, 4, 5, 56, 1_568].map(|workers| standard.of(workers)),
+            [64, 64, 80, 896, BatchSize::MAX]
+        );
+        assert_eq!([1, 56].map(|workers| BatchSize::new(7, 64).of(workers)), [7, 7]);
+        let info = Info {
+            name: "batched",
+            title: "",
+            paper: "",
+            family: engine::Family::Batched,
+            isolation: engine::Isolation::Serializable,
+            workers: engine::Admits::Any,
+            views: engine::Views::Confirmed,
+            idea: "",
+        };
+        for workers in [1, 4, 5, 56] {
+            assert_eq!(
+                standard.facts(&info).clients(1, workers),
+                standard.of(workers),
+                "a client for each place"
+            );
+        }
+        assert_eq!(BatchSize::new(7, 64).facts(&info).clients(1, 2), 7);
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Footprints: everything that a transaction will touch, found by a rehearsal, and compared with the accesses of the
-//! planned attempt.
+//! Footprints: everything that a transaction will touch, compared with the accesses of the planned attempt. A footprint
+//! is found by a rehearsal, or by looking up what the input states; below, both are called rehearsals, since both see
+//! the state that the last batch left.
 //!
 //! Each touched thing has a number. It is a record; a key that is missing, added or removed; or a stretch, which is all
 //! keys of an index with one prefix. Where rows are numbered under a prefix, the next number depends on earlier
@@ -210,14 +211,14 @@ impl Coverage {
                 Ok(())
             }
             Touch::Meet(spot) => {
-                self.way = Way::Scan(spot.is_numbered.then_some(spot.stretch));
+                self.way = Way::Scan(spot.is_numbered.then_some(spot.number));
                 Ok(())
             }
-            Touch::Add(spot) => {
+            Touch::Add(spot, stretch) => {
                 self.way = Way::Key(spot);
-                self.change(spot)
+                self.change(spot, stretch)
             }
-            Touch::Remove(spot) => self.change(spot),
+            Touch::Remove(spot, stretch) => self.change(spot, stretch),
             Touch::Scan(stretch, is_numbered) => {
                 self.way = Way::Scan(is_numbered.then_some(stretch));
                 self.cover(stretch, Mode::Shared)
@@ -236,12 +237,12 @@ impl Coverage {
 
     /// Covers the addition or removal of a key.
     #[inline]
-    fn change(&mut self, spot: Spot) -> Result<(), Abort> {
-        self.cover(spot.number(), Mode::Exclusive)?;
+    fn change(&mut self, spot: Spot, stretch: u64) -> Result<(), Abort> {
+        self.cover(spot.number, Mode::Exclusive)?;
         if spot.is_numbered || is_planted(&plants::STRETCHES_UNTOUCHED) {
             return Ok(());
         }
-        self.cover(spot.stretch, Mode::Intent)
+        self.cover(stretch, Mode::Intent)
     }
 
     /// Covers a missing key: the key that was announced last, to be looked for or to be added. A key that is missing
@@ -256,20 +257,35 @@ impl Coverage {
             return Ok(());
         }
         if self.step == Step::Rehearsal {
-            self.footprint.add_missing(spot.number());
+            self.footprint.add_missing(spot.number);
             return Ok(());
         }
-        self.cover(spot.number(), Mode::Shared)
+        self.cover(spot.number, Mode::Shared)
     }
 
     /// Covers an access to the record that was found last.
     #[inline]
     pub fn record(&mut self, id: usize, mode: Mode) -> Result<(), Abort> {
-        if self.is_covered_otherwise(mode) {
-            return Ok(());
-        }
         let number = self.stretch().unwrap_or_else(|| Footprint::of_record(id));
-        self.cover(number, mode)
+        match self.step {
+            Step::Rehearsal => self.footprint.add(number, mode),
+            Step::Planned if !(self.footprint.covers(number, mode) || self.is_covered_otherwise(mode)) => {
+                return Self::lack();
+            }
+            Step::Planned | Step::Whole | Step::Alone => {}
+        }
+        Ok(())
+    }
+
+    /// In a rehearsal: covers a read or a write of the record that was found last, where a write goes beside others,
+    /// into a version of its own, unless the stretch stands for the record.
+    ///
+    /// # Errors
+    /// None.
+    #[inline]
+    pub fn foresee(&mut self, id: usize, is_written: bool) -> Result<(), Abort> {
+        let is_alone = is_written && self.stretch().is_some();
+        self.record(id, if is_alone { Mode::Exclusive } else { Mode::Shared })
     }
 
     /// Whether the record that was found last is covered by something other than its own number: in a planned attempt,
@@ -281,7 +297,7 @@ impl Coverage {
         }
         match (self.stretch(), self.way) {
             (Some(stretch), _) => self.footprint.covers(stretch, mode),
-            (None, Way::Key(spot)) => self.footprint.covers_missing(spot.key, mode),
+            (None, Way::Key(spot)) => self.footprint.covers_missing(spot.number, mode),
             (None, Way::Scan(_)) => false,
         }
     }
@@ -290,7 +306,7 @@ impl Coverage {
     #[inline]
     pub fn stretch(&self) -> Option<u64> {
         match self.way {
-            Way::Key(spot) => spot.is_numbered.then_some(spot.stretch),
+            Way::Key(spot) => spot.is_numbered.then_some(spot.number),
             Way::Scan(stretch) => stretch,
         }
     }
@@ -324,8 +340,8 @@ mod tests {
         assert_eq!(footprint.iter().count(), 4);
     }
 
-    const ALONE: Spot = Spot { key: 1, stretch: 100, is_numbered: false };
-    const NUMBERED: Spot = Spot { key: 2, stretch: 200, is_numbered: true };
+    const ALONE: Spot = Spot { number: 1, is_numbered: false };
+    const NUMBERED: Spot = Spot { number: 200, is_numbered: true };
 
     /// Returns the coverage of a planned attempt that was rehearsed by `rehearse`.
     fn planned(rehearse: impl Fn(&mut Coverage) -> Result<(), Abort>) -> Coverage {
@@ -347,7 +363,7 @@ mod tests {
         assert_eq!(sought(&mut read, ALONE, 7, Exclusive), Err(Abort::Footprint));
         assert_eq!(sought(&mut read, ALONE, 8, Shared), Err(Abort::Footprint), "another row of the key");
         assert_eq!(read.touch(Touch::Seek(ALONE)).and_then(|()| read.miss()), Err(Abort::Footprint));
-        assert_eq!(read.touch(Touch::Add(ALONE)), Err(Abort::Footprint));
+        assert_eq!(read.touch(Touch::Add(ALONE, 100)), Err(Abort::Footprint));
         assert_eq!(read.touch(Touch::Scan(100, false)), Err(Abort::Footprint));
         assert_eq!(read.touch(Touch::ScanAcross), Err(Abort::Footprint));
     }
@@ -358,7 +374,7 @@ mod tests {
             planned(|coverage| coverage.touch(Touch::Seek(ALONE)).and_then(|()| coverage.miss()));
         assert_eq!(sought(&mut missed, ALONE, 7, Shared), Ok(()));
         assert_eq!(sought(&mut missed, ALONE, 7, Exclusive), Err(Abort::Footprint));
-        let add = |coverage: &mut Coverage| coverage.touch(Touch::Add(ALONE));
+        let add = |coverage: &mut Coverage| coverage.touch(Touch::Add(ALONE, 100));
         let mut added = planned(|coverage| add(coverage).and_then(|()| coverage.miss()));
         assert_eq!(add(&mut added).and_then(|()| added.miss()), Ok(()));
         assert_eq!(add(&mut added).and_then(|()| added.record(7, Shared)), Ok(()), "another has added it");
@@ -368,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_row_that_was_found_is_covered_by_its_records_and_not_by_its_key() {
-        let add = |coverage: &mut Coverage| coverage.touch(Touch::Add(ALONE));
+        let add = |coverage: &mut Coverage| coverage.touch(Touch::Add(ALONE, 100));
         let mut not_added = planned(|coverage| add(coverage).and_then(|()| coverage.record(7, Shared)));
         assert_eq!(add(&mut not_added).and_then(|()| not_added.record(7, Shared)), Ok(()));
         assert_eq!(sought(&mut not_added, ALONE, 7, Exclusive), Err(Abort::Footprint), "it only looked");
@@ -376,7 +392,7 @@ mod tests {
         // It stopped at the first column group.
         assert_eq!(sought(&mut not_added, ALONE, 8, Shared), Err(Abort::Footprint), "another column group");
         assert_eq!(add(&mut not_added).and_then(|()| not_added.miss()), Ok(()), "it may have gone");
-        let remove = |coverage: &mut Coverage| coverage.touch(Touch::Remove(ALONE));
+        let remove = |coverage: &mut Coverage| coverage.touch(Touch::Remove(ALONE, 100));
         let mut removed = planned(|coverage| {
             sought(coverage, ALONE, 7, Exclusive).and_then(|()| remove(coverage)).and_then(|()| add(coverage))
         });
@@ -387,16 +403,15 @@ mod tests {
 
     #[test]
     fn numbered_rows_are_covered_with_their_stretch() {
-        let mut numbered = planned(|coverage| coverage.touch(Touch::Add(NUMBERED)));
-        let other = Spot { key: 3, ..NUMBERED };
-        assert_eq!(numbered.touch(Touch::Add(other)), Ok(()), "whatever its number");
-        assert_eq!(sought(&mut numbered, other, 7, Exclusive), Ok(()));
+        let mut numbered = planned(|coverage| coverage.touch(Touch::Add(NUMBERED, 200)));
+        assert_eq!(numbered.touch(Touch::Add(NUMBERED, 200)), Ok(()), "whatever its number");
+        assert_eq!(sought(&mut numbered, NUMBERED, 7, Exclusive), Ok(()));
         assert_eq!(numbered.touch(Touch::Scan(200, true)).and_then(|()| numbered.record(8, Shared)), Ok(()));
         let mut met = planned(|coverage| {
             coverage.touch(Touch::Meet(NUMBERED)).and_then(|()| coverage.record(7, Shared))
         });
-        assert_eq!(sought(&mut met, other, 9, Shared), Ok(()));
-        assert_eq!(sought(&mut met, other, 9, Exclusive), Err(Abort::Footprint));
+        assert_eq!(sought(&mut met, NUMBERED, 9, Shared), Ok(()));
+        assert_eq!(sought(&mut met, NUMBERED, 9, Exclusive), Err(Abort::Footprint));
     }
 
     #[test]

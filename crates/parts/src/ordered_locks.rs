@@ -4,20 +4,70 @@
 //! Each lock has a number. Each number belongs to a manager, which has the requests for it, sorted. Requests that
 //! follow each other and may hold the lock together form a group; when all requests of a group have released the lock,
 //! the next group has it. A transaction counts the locks that it does not have yet, and runs when there are none: no
-//! table of locks is searched while transactions run.
+//! table of locks is searched while transactions run. Requests that conflict with no other of the batch are dropped
+//! before anything is sorted, and a transaction whose requests were all dropped has nothing to release.
+//!
+//! INVARIANT   A request is dropped only if no other request of the batch in a mode that conflicts has its number. Two
+//!             transactions that request the same lock request it from the same manager.
 
 use core::mem;
 
 use sync::atomic::{AtomicU32, Ordering};
 use sync::{Latched, Padded};
 
+use sync::plant::is_planted;
+
 use crate::footprint::{Footprint, Mode};
+use crate::plants;
+
+/// Buckets for each request.
+const BUCKETS: usize = 8;
+/// Spreads numbers that differ little over the buckets.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Clone, Copy, Debug)]
 struct Request {
     number: u64,
     place: u32,
     mode: Mode,
+}
+
+/// The requests for the numbers of a bucket.
+#[derive(Clone, Copy, Debug)]
+enum Mark {
+    Free,
+    /// All in this mode, in which they admit each other.
+    Held(Mode),
+    Contested,
+}
+
+impl Mark {
+    /// The mark after one more request.
+    fn with(self, mode: Mode) -> Self {
+        let admits = |held: Mode| {
+            let are_mixed = held != Mode::Exclusive && mode != Mode::Exclusive;
+            held.admits(mode) || are_mixed && is_planted(&plants::PARTS_READ_LIKE_WHOLES)
+        };
+        match self {
+            Self::Free => Self::Held(mode),
+            Self::Held(held) if admits(held) => self,
+            Self::Held(_) | Self::Contested => Self::Contested,
+        }
+    }
+}
+
+/// Keeps the requests that conflict with another. Numbers may share a bucket, and then conflict as if they were one.
+fn keep_contested(requests: &mut Vec<Request>, marks: &mut Vec<Mark>) {
+    marks.clear();
+    marks.resize((requests.len() * BUCKETS).next_power_of_two(), Mark::Free);
+    let last = marks.len() - 1;
+    // Managers take the lowest bits.
+    let bucket = |request: &Request| (request.number.wrapping_mul(SPREAD) >> 32) as usize & last;
+    for request in &*requests {
+        let mark = &mut marks[bucket(request)];
+        *mark = mark.with(request.mode);
+    }
+    requests.retain(|request| matches!(marks[bucket(request)], Mark::Contested));
 }
 
 /// Requests for a lock that hold it together.
@@ -40,7 +90,21 @@ struct Manager {
     groups: Vec<Group>,
     /// By place: the groups of the transaction's requests.
     of_place: Vec<Vec<usize>>,
+    /// Marks of numbers: see [`keep_contested`].
+    marks: Vec<Mark>,
 }
+
+/// The locks of the transaction at a place.
+#[derive(Debug, Default)]
+struct Standing {
+    /// The number of locks that the transaction does not have yet.
+    missing: AtomicU32,
+    /// The number of managers that have a contested request of the transaction.
+    contested: AtomicU32,
+}
+
+/// The requests of a transaction, with their managers.
+type Requested = Vec<(u32, Request)>;
 
 /// The locks of a batch.
 #[derive(Debug)]
@@ -48,8 +112,10 @@ pub struct OrderedLocks {
     /// By manager: the requests of the batch that is being declared.
     declared: Box<[Latched<Vec<Request>>]>,
     managers: Box<[Latched<Manager>]>,
-    /// By place: the number of locks that the transaction does not have yet.
-    missing: Box<[Padded<AtomicU32>]>,
+    /// By place.
+    standings: Box<[Padded<Standing>]>,
+    /// By place: the requests of the transaction, sorted by their managers.
+    requested: Box<[Padded<Latched<Requested>>]>,
 }
 
 impl OrderedLocks {
@@ -59,7 +125,8 @@ impl OrderedLocks {
         Self {
             declared: (0..managers).map(|_| Latched::default()).collect(),
             managers: (0..managers).map(|_| Latched::new(manager())).collect(),
-            missing: (0..places).map(|_| Padded::default()).collect(),
+            standings: (0..places).map(|_| Padded::default()).collect(),
+            requested: (0..places).map(|_| Padded::default()).collect(),
         }
     }
 
@@ -67,10 +134,18 @@ impl OrderedLocks {
     /// have declared theirs, all managers [`grant`](Self::grant).
     pub fn declare(&self, place: usize, footprint: &Footprint) {
         let managers = self.managers.len() as u64;
-        for (manager, declared) in self.declared.iter().enumerate() {
-            let locks = footprint.iter().filter(|(number, _)| number % managers == manager as u64);
-            let requests = locks.map(|(number, mode)| Request { number, place: place as u32, mode });
-            declared.lock().extend(requests);
+        let mut requested = self.requested[place].lock();
+        requested.clear();
+        requested.extend(footprint.iter().map(|(number, mode)| {
+            let request = Request { number, place: place as u32, mode };
+            ((number % managers) as u32, request)
+        }));
+        if managers > 1 {
+            requested.sort_unstable_by_key(|(manager, _)| *manager);
+        }
+        for of_one in requested.chunk_by(|(a, _), (b, _)| a == b) {
+            let requests = of_one.iter().map(|(_, request)| *request);
+            self.declared[of_one[0].0 as usize].lock().extend(requests);
         }
     }
 
@@ -85,11 +160,12 @@ impl OrderedLocks {
     /// When a lock of the last batch was not released.
     pub fn grant(&self, manager: usize) {
         let mut of = self.managers[manager].lock();
-        let Manager { requests, groups, of_place } = &mut *of;
+        let Manager { requests, groups, of_place, marks } = &mut *of;
         assert!(groups.iter().all(|group| group.holders == 0), "a transaction that has ended holds no lock");
         requests.clear();
         groups.clear();
         mem::swap(requests, &mut self.declared[manager].lock());
+        keep_contested(requests, marks);
         requests.sort_unstable_by_key(|request| (request.number, request.place));
         let mut before: Option<Request> = None;
         for (at, &request) in requests.iter().enumerate() {
@@ -106,13 +182,18 @@ impl OrderedLocks {
                     groups.push(Group { first: at, end: at + 1, holders: 1, is_followed: false });
                 }
             }
-            of_place[request.place as usize].push(groups.len() - 1);
+            let own = &mut of_place[request.place as usize];
+            if own.is_empty() {
+                // Relaxed: no transaction releases before all managers have granted, which the caller's barrier orders.
+                self.standings[request.place as usize].contested.fetch_add(1, Ordering::Relaxed);
+            }
+            own.push(groups.len() - 1);
         }
         for group in 1..groups.len() {
             if groups[group - 1].is_followed {
                 for request in &requests[groups[group].first..groups[group].end] {
                     // Relaxed: no transaction asks before all managers have granted, which the caller's barrier orders.
-                    self.missing[request.place as usize].fetch_add(1, Ordering::Relaxed);
+                    self.standings[request.place as usize].missing.fetch_add(1, Ordering::Relaxed);
                 }
             }
         }
@@ -122,14 +203,26 @@ impl OrderedLocks {
     #[inline]
     pub fn are_held(&self, place: usize) -> bool {
         // Acquire: pairs with the Release in `release`.
-        self.missing[place].load(Ordering::Acquire) == 0
+        self.standings[place].missing.load(Ordering::Acquire) == 0
     }
 
     /// Releases the locks of a transaction that has ended.
     pub fn release(&self, place: usize) {
-        for manager in &self.managers {
-            let mut of = manager.lock();
-            let Manager { requests, groups, of_place } = &mut *of;
+        let contested = &self.standings[place].contested;
+        // Relaxed, both: see `grant`. Nobody else looks at it before the next batch.
+        let mut left = contested.load(Ordering::Relaxed);
+        if left == 0 {
+            return;
+        }
+        contested.store(0, Ordering::Relaxed);
+        let requested = self.requested[place].lock();
+        for of_one in requested.chunk_by(|(a, _), (b, _)| a == b) {
+            if left == 0 {
+                break;
+            }
+            let mut of = self.managers[of_one[0].0 as usize].lock();
+            let Manager { requests, groups, of_place, .. } = &mut *of;
+            left -= u32::from(!of_place[place].is_empty());
             for group in of_place[place].drain(..) {
                 groups[group].holders -= 1;
                 if groups[group].holders > 0 || !groups[group].is_followed {
@@ -138,7 +231,7 @@ impl OrderedLocks {
                 for request in &requests[groups[group + 1].first..groups[group + 1].end] {
                     // Release: pairs with the Acquire in `are_held`, for this transaction and, since all of its group
                     // have passed the manager's latch before, for the whole group.
-                    self.missing[request.place as usize].fetch_sub(1, Ordering::Release);
+                    self.standings[request.place as usize].missing.fetch_sub(1, Ordering::Release);
                 }
             }
         }
@@ -169,7 +262,7 @@ mod tests {
     }
 
     fn held(locks: &OrderedLocks) -> Vec<usize> {
-        (0..locks.missing.len()).filter(|&place| locks.are_held(place)).collect()
+        (0..locks.standings.len()).filter(|&place| locks.are_held(place)).collect()
     }
 
     use Mode::{Exclusive, Intent, Shared};
@@ -211,6 +304,68 @@ mod tests {
         locks.release(2);
         assert_eq!(held(&locks), [0, 1, 2, 3]);
         locks.release(3);
+    }
+
+    #[test]
+    fn only_requests_that_conflict_are_kept() {
+        let locks = granted(
+            &[
+                &[(1, Shared), (2, Exclusive), (5, Intent)],
+                &[(1, Shared), (5, Intent)],
+                &[(3, Exclusive)],
+                &[(3, Shared)],
+            ],
+            1,
+        );
+        let kept: Vec<u64> = locks.managers[0].lock().requests.iter().map(|request| request.number).collect();
+        assert_eq!(kept, [3, 3]);
+        assert_eq!(held(&locks), [0, 1, 2]);
+        (0..3).for_each(|place| locks.release(place));
+        assert_eq!(held(&locks), [0, 1, 2, 3]);
+    }
+
+    /// The places whose transactions conflict with none before them that has not ended.
+    fn may_run(needs: &[Vec<(u64, Mode)>], has_ended: &[bool]) -> Vec<usize> {
+        let conflict = |a: &[(u64, Mode)], b: &[(u64, Mode)]| {
+            a.iter().any(|(number, mode)| b.iter().any(|(other, of)| number == other && !mode.admits(*of)))
+        };
+        let is_free = |place: usize| {
+            (0..place).all(|before| has_ended[before] || !conflict(&needs[before], &needs[place]))
+        };
+        (0..needs.len()).filter(|&place| !has_ended[place] && is_free(place)).collect()
+    }
+
+    #[test]
+    fn each_transaction_waits_for_those_before_it_with_which_it_conflicts() {
+        let mut rng = stdx::Rng::from_path(&[0x6c6f_636b]);
+        for round in 0..400 {
+            let (managers, numbers) = (1 + round % 3, 2 + rng.below(60));
+            let locks = OrderedLocks::new(12, managers);
+            for _ in 0..3 {
+                let needs: Vec<Vec<(u64, Mode)>> = (0..12)
+                    .map(|_| {
+                        let mode =
+                            |rng: &mut stdx::Rng| [Shared, Shared, Intent, Exclusive][rng.below(4) as usize];
+                        let mut need: Vec<_> =
+                            (0..rng.below(5)).map(|_| (rng.below(numbers), mode(&mut rng))).collect();
+                        need.sort_by_key(|(number, _)| *number);
+                        need.dedup_by_key(|(number, _)| *number);
+                        need
+                    })
+                    .collect();
+                (0..12).for_each(|place| locks.declare(place, &footprint(&needs[place])));
+                (0..managers).for_each(|manager| locks.grant(manager));
+                let mut has_ended = [false; 12];
+                while !has_ended.iter().all(|ended| *ended) {
+                    let held: Vec<_> = held(&locks).into_iter().filter(|&place| !has_ended[place]).collect();
+                    assert_eq!(held, may_run(&needs, &has_ended), "{needs:?}");
+                    let next = *held.first().expect("the first that has not ended has its locks");
+                    assert_eq!(Some(next), has_ended.iter().position(|ended| !ended));
+                    locks.release(next);
+                    has_ended[next] = true;
+                }
+            }
+        }
     }
 
     #[test]

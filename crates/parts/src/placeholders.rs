@@ -14,7 +14,7 @@ pub struct Own<'db, S: Chained> {
     pub version: Pending<'db, S>,
     /// Whether the attempt has written it.
     pub is_written: bool,
-    /// How often the rehearsal wrote it; none if the version stood in no chain before the attempt ran.
+    /// How often it is expected to be written; none if the version stood in no chain before the attempt ran.
     pub foreseen: Option<u32>,
 }
 
@@ -51,7 +51,7 @@ impl<'db, S: Chained> OwnVersions<'db, S> {
         self.0.get(at).is_written
     }
 
-    /// Takes over a version that stands in its chain already, and was written so often in the rehearsal.
+    /// Takes over a version that stands in its chain already, and is expected to be written so often.
     pub fn adopt(&mut self, record: RecordRef<'db, S>, version: Pending<'db, S>, times: u32) {
         self.0.push(record.id(), Own { record, version, is_written: false, foreseen: Some(times) });
     }

@@ -33,6 +33,8 @@ sync::plants! {
         "takes the lock of a key for one of the row that its rehearsal has found there";
     STRETCHES_UNTOUCHED: "stretches_untouched",
         "does not count the stretch of a key that is added or removed among what is touched";
+    PARTS_READ_LIKE_WHOLES: "parts_read_like_wholes",
+        "drops the requests to read a stretch of keys and to add one to it as if they did not conflict";
     CHAIN_CUT_EARLY: "chain_cut_early",
         "gives up old versions as if nobody read the past";
     READS_UNMARKED: "reads_unmarked",

@@ -1,5 +1,5 @@
-//! The writes of a rehearsal, and how often each record is written: the rehearsal keeps this private, and changes
-//! nothing.
+//! The writes of a rehearsal, or those that an input states, and how often each record is written: the rehearsal keeps
+//! this private, and changes nothing.
 
 use engine::{Abort, Write};
 use storage::{RecordRef, Slot};
@@ -56,9 +56,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
             *self.0.note_mut(own) += 1;
             return Ok(self.0.value_mut(own));
         }
-        // Concurrently with others, by versions, unless the record's stretch stands for it.
-        let mode = if coverage.stretch().is_some() { Mode::Exclusive } else { Mode::Shared };
-        coverage.record(record.id(), mode)?;
+        coverage.foresee(record.id(), true)?;
         let before = slot.newest(record);
         let Some(before) = before.filter(|_| !is_absent(before)) else { return Ok(None) };
         let value = self.0.room(record);
@@ -67,6 +65,26 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
             self.0.room_mut(value).copy_from_slice(words);
         }
         Ok(self.0.push(record, Some(value), 1))
+    }
+
+    /// As [`Planning::foresee`](engine::Planning::foresee).
+    ///
+    /// # Errors
+    /// None: the record enters the footprint.
+    pub fn foresee(
+        &mut self,
+        coverage: &mut Coverage,
+        record: RecordRef<'db, S>,
+        is_written: bool,
+    ) -> Result<(), Abort> {
+        coverage.foresee(record.id(), is_written)?;
+        if is_written {
+            match self.0.find(record) {
+                Some(own) => *self.0.note_mut(own) += 1,
+                None => _ = self.0.push(record, None, 1),
+            }
+        }
+        Ok(())
     }
 
     /// As [`Scheme::insert`](engine::Scheme::insert), of a record that has no value except one from this rehearsal.

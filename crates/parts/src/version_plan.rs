@@ -53,7 +53,7 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
         }
     }
 
-    /// Takes over the results of a rehearsal: the footprint of the transaction at a place, and its writes.
+    /// Takes over the footprint of the transaction at a place, and its writes.
     pub fn declare(
         &self,
         place: usize,
@@ -81,7 +81,8 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
         for manager in (worker..self.writes.len()).step_by(workers) {
             self.locks.grant(manager);
             let mut writes = self.writes[manager].lock();
-            writes.sort_unstable_by_key(|write| (write.record.id(), write.place));
+            // Of one record in the order of the batch, whatever is between them.
+            writes.sort_unstable_by_key(|write| write.place);
             for Foreseen { record, place, times } in writes.drain(..) {
                 let version = push_numbered(slot, record, batches.number_of(place), batches.before());
                 self.places[place].lock().placeholders.push((record, version, times));

@@ -111,7 +111,7 @@ pub fn recover(
 impl Spec<'_> {
     /// The specification with the number of clients that the scheme needs, which may be more than were asked for.
     fn with_clients(&self) -> Self {
-        let clients = self.scheme.facts(self.values).clients(self.job.clients);
+        let clients = self.scheme.facts(self.values).clients(self.job.clients, self.job.workers);
         Self { job: Job { clients, ..self.job }, ..*self }
     }
 

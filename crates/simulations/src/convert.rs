@@ -19,6 +19,7 @@ pub(crate) fn job(job: &native::Job) -> stepped::Job {
         turn_after: job.turn_after,
         is_regulated: job.is_regulated,
         reads_first: job.reads_first,
+        rehearses: job.rehearses,
         reorder: job
             .reorder
             .map(|reorder| stepped::Reorder { batch_max: reorder.batch_max, large: reorder.large }),

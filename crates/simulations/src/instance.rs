@@ -71,7 +71,7 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
         spec.values.iter().filter(is_known).map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
     let values = &Values::new(known(), &given)?;
     let mut job = convert::job(&spec.job);
-    job.clients = Facts::under::<S>(values).clients(job.clients);
+    job.clients = Facts::under::<S>(values).clients(job.clients, job.workers);
     if let Some(says) = S::Driver::refuses(&job) {
         return Err(SimulationError(format!("{}: {says}", S::INFO.name)));
     }

@@ -56,7 +56,7 @@ impl Run {
         let given: Vec<_> =
             SMALL.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
         let values = Values::new(known, &given).expect("legal");
-        let clients = Facts::under::<S>(&values).clients(self.workers);
+        let clients = Facts::under::<S>(&values).clients(self.workers, self.workers);
         let job = Job::new(self.workers, clients, Limit::Requests(self.requests), 1);
         let visit = Under { run: self, values: &values, job, scheme: PhantomData::<S> };
         visit.visit::<Tpcc>()

@@ -10,6 +10,7 @@
 //! (2) A record's width never changes.
 //! (3) Where a database keeps versions beside data in place, the word behind each record's words is the link to
 //!     the newest of them, null at first; elsewhere there is no such word.
+//! (4) Where versions stand apart, a record with versions is its head alone.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -43,43 +44,71 @@ pub(crate) struct OwnedHead<S: Shape> {
     pub(crate) owner: AtomicPtr<Partition>,
 }
 
-/// The start of a record with versions; the words of its inline version follow.
+/// The start of a record with versions.
 #[repr(C)]
 pub(crate) struct VersionedHead<S: Shape> {
     header: S::Header,
     /// The newest version, or null when there is none.
     pub(crate) newest: AtomicPtr<VersionHead<S>>,
+}
+
+/// The start of a record with versions within which one of them may stand; the words of this version follow.
+#[repr(C)]
+struct HomeHead<S: Shape> {
+    head: VersionedHead<S>,
     /// A version kept beside the header, which spares a cache miss when it is the one that is read.
-    pub(crate) inline: VersionHead<S>,
+    inline: VersionHead<S>,
 }
 
-/// Words that a record takes behind its head: those of its data, and the link to the versions kept beside it.
-pub(crate) const fn tail_words(words: u32, keeps_versions: bool) -> usize {
-    words as usize + keeps_versions as usize
+/// The contents of a record, by the layout of its database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Inside {
+    /// Whether versions are kept beside data in place.
+    pub(crate) keeps_versions: bool,
+    /// Whether a version may stand within its record. If not, a record with versions is its head alone.
+    pub(crate) has_home: bool,
 }
 
-/// Bytes before a record's words.
-pub(crate) const fn head_bytes<S: Shape>() -> usize {
+impl Inside {
+    /// The bytes of a record's head, and the number of words that follow it: those of its data or of the version within
+    /// it, and the link to the versions kept beside data.
+    const fn of<S: Shape>(self, words: u32) -> (usize, usize) {
+        let words = words as usize + self.keeps_versions as usize;
+        match S::Data::KIND {
+            DataKind::InPlace | DataKind::Owned => (head_bytes::<S>(), words),
+            DataKind::Versioned if self.has_home => (head_bytes::<S>(), words),
+            DataKind::Versioned => (size_of::<VersionedHead<S>>().next_multiple_of(8), 0),
+        }
+    }
+
+    /// The bytes of a record that is `words` words wide.
+    pub(crate) const fn bytes<S: Shape>(self, words: u32) -> usize {
+        let (head, tail) = self.of::<S>(words);
+        head + tail * 8
+    }
+}
+
+/// Bytes before the words within a record.
+const fn head_bytes<S: Shape>() -> usize {
     let bytes = match S::Data::KIND {
         DataKind::InPlace => size_of::<InPlaceHead<S>>(),
-        DataKind::Versioned => size_of::<VersionedHead<S>>(),
+        DataKind::Versioned => size_of::<HomeHead<S>>(),
         DataKind::Owned => size_of::<OwnedHead<S>>(),
     };
     bytes.next_multiple_of(8)
 }
 
-/// Makes the memory at `at` a record with a default header and no value; `words` counts the words behind its head,
-/// see [`tail_words`]. Without `has_home`, no version will ever stand within the record.
+/// Makes the memory at `at` a record, `words` words wide, with a default header and no value.
 ///
 /// # Safety
-/// `at` is aligned to 8 bytes and has room for the record's head and `words` words, and nobody else
-/// knows it.
-pub(crate) unsafe fn build<S: Shape>(at: Block, words: usize, has_home: bool) {
+/// `at` is aligned to 8 bytes and has room for [so many bytes](Inside::bytes), and nobody else knows it.
+pub(crate) unsafe fn build<S: Shape>(at: Block, words: u32, inside: Inside) {
     const { assert!(align_of::<S::Header>() <= 8 && align_of::<S::Version>() <= 8) };
+    let (head, tail) = inside.of::<S>(words);
     // SAFETY: the caller gives room for head and words.
-    let data = unsafe { at.add(head_bytes::<S>()) };
+    let data = unsafe { at.add(head) };
     // SAFETY: as above; zero is a valid word, atomic or not, and a null link.
-    unsafe { data.write_bytes(0, words * 8) };
+    unsafe { data.write_bytes(0, tail * 8) };
     match S::Data::KIND {
         DataKind::InPlace => {
             let head = InPlaceHead::<S> { header: S::Header::default() };
@@ -87,20 +116,31 @@ pub(crate) unsafe fn build<S: Shape>(at: Block, words: usize, has_home: bool) {
             unsafe { at.cast().write(head) };
         }
         DataKind::Versioned => {
-            let (header, newest) = (S::Header::default(), AtomicPtr::default());
-            let inline = VersionHead::default();
-            if !has_home {
-                inline.take_for_good();
+            let head = VersionedHead::<S> { header: S::Header::default(), newest: AtomicPtr::default() };
+            if inside.has_home {
+                // SAFETY: the caller gives room and sole use.
+                unsafe { at.cast().write(HomeHead { head, inline: VersionHead::default() }) };
+            } else {
+                // SAFETY: as above.
+                unsafe { at.cast().write(head) };
             }
-            let head = VersionedHead::<S> { header, newest, inline };
-            // SAFETY: the caller gives room and sole use.
-            unsafe { at.cast().write(head) };
         }
         DataKind::Owned => {
             let head = OwnedHead::<S> { header: S::Header::default(), owner: AtomicPtr::default() };
             // SAFETY: the caller gives room and sole use.
             unsafe { at.cast().write(head) };
         }
+    }
+}
+
+/// Asks for the cache lines of a block of memory ahead of their use. Of a large one it asks for the first lines only;
+/// the processor goes on from there by itself.
+#[inline]
+pub(crate) fn prefetch(block: Block, bytes: usize) {
+    let within = block.as_ptr() as usize % LINE;
+    let start = block.as_ptr().wrapping_sub(within);
+    for line in (0..(within + bytes).min(PREFETCHED_MAX)).step_by(LINE) {
+        sync::hint::prefetch(start.wrapping_add(line));
     }
 }
 
@@ -160,27 +200,19 @@ impl<'db, S: Shape> RecordRef<'db, S> {
         self.at.as_ptr() as usize
     }
 
-    /// Asks for the record's cache lines ahead of their use. Of a wide record it asks for the first lines only; the
-    /// processor goes on from there by itself.
-    #[inline]
-    pub fn prefetch(self) {
-        let within = self.id() % LINE;
-        let start = self.at.as_ptr().wrapping_sub(within);
-        let bytes = within + head_bytes::<S>() + self.width() * 8;
-        for line in (0..bytes.min(PREFETCHED_MAX)).step_by(LINE) {
-            sync::hint::prefetch(start.wrapping_add(line));
-        }
-    }
-
     /// Asks for the record's first cache line, which has its head, ahead of a write.
     #[inline]
     pub fn prefetch_for_write(self) {
         sync::hint::prefetch_for_write(self.at.as_ptr());
     }
 
-    /// The address of the record's words, whose meaning depends on its kind of data.
+    /// The address of the words of a record without versions.
     #[inline]
     pub(crate) fn data(self) -> NonNull<u64> {
+        assert!(
+            !matches!(S::Data::KIND, DataKind::Versioned),
+            "of a record with versions these have the words"
+        );
         // SAFETY: invariant (1): the words follow the head within the same block.
         unsafe { self.at.add(head_bytes::<S>()) }.cast()
     }
@@ -256,11 +288,14 @@ impl<'db, S: Shape> RecordRef<'db, S> {
         self.at
     }
 
-    /// The record's inline version.
+    /// The version that may stand within the record.
+    ///
+    /// # Safety
+    /// The record was built with room for it.
     #[inline]
-    pub(crate) fn inline(self) -> NonNull<VersionHead<S>> {
-        // SAFETY: invariant (1): a versioned head has its inline version at this offset.
-        unsafe { self.at.add(offset_of!(VersionedHead<S>, inline)) }.cast()
+    pub(crate) unsafe fn inline(self) -> NonNull<VersionHead<S>> {
+        // SAFETY: the caller says that the record has room for a version, at this offset.
+        unsafe { self.at.add(offset_of!(HomeHead<S>, inline)) }.cast()
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 use core::convert;
 use core::marker::PhantomData;
 use core::ops::{Bound, Range};
+use core::ptr::NonNull;
 
 use crate::arena::{Block, BlockArena, Reserve};
 use crate::core_key::CoreKey;
@@ -11,12 +12,13 @@ use crate::implicit::Apart;
 use crate::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
 use crate::part::is_in;
-use crate::record::{self, RecordRef};
+use crate::record::{self, Inside, RecordRef};
 use crate::row::{Direction, Index, SecondaryKeys, TableId};
 use crate::schema::{FirstMemory, GroupDecl, Lookup, NoMemory, Schema, TableDecl};
-use crate::shape::{LeafMeta, Shape};
+use crate::shape::{Data, DataKind, LeafMeta, Shape};
 use crate::version;
 use sync::Padded;
+use sync::atomic::Ordering;
 
 /// An index of any kind and key width. A table's index is matched once per operation, by a branch that
 /// always goes the same way; the search below is generic and inlined.
@@ -199,6 +201,8 @@ impl<L: LeafMeta> AnyIndex<L> {
 struct GroupLayout {
     offset: usize,
     words: u32,
+    /// The bytes of the record.
+    bytes: u32,
     record: u16,
     is_additive: bool,
     place: Range<u32>,
@@ -206,8 +210,8 @@ struct GroupLayout {
 
 impl GroupLayout {
     /// The layouts of a table's groups, the number of records, and the bytes of a row.
-    fn of<S: Shape>(decl: &TableDecl, mark: u32, keeps_versions: bool) -> (Box<[Padded<Self>]>, u16, usize) {
-        let bytes = |words| record::head_bytes::<S>() + record::tail_words(words, keeps_versions) * 8;
+    fn of<S: Shape>(decl: &TableDecl, mark: u32, inside: Inside) -> (Box<[Padded<Self>]>, u16, usize) {
+        let bytes = |words| inside.bytes::<S>(words);
         let all = decl.groups.iter().map(|group| group.words).sum::<u32>() + mark;
         let (mut at, mut end) = (0, 0);
         let groups = decl.groups.iter().zip(0..).map(|(group, number)| {
@@ -216,11 +220,19 @@ impl GroupLayout {
                 let place = at..at + group.words;
                 at = place.end;
                 end = bytes(all);
-                return Padded(Self { offset: 0, words: all, record: 0, is_additive, place });
+                return Padded(Self {
+                    offset: 0,
+                    words: all,
+                    bytes: end as u32,
+                    record: 0,
+                    is_additive,
+                    place,
+                });
             }
             let (offset, words) = (end, group.words + mark);
             end += bytes(words);
-            Padded(Self { offset, words, record: number, is_additive, place: 0..group.words })
+            let bytes = (end - offset) as u32;
+            Padded(Self { offset, words, bytes, record: number, is_additive, place: 0..group.words })
         });
         let groups: Box<[_]> = groups.collect();
         let records = groups.last().map_or(0, |last| last.record + 1);
@@ -247,9 +259,7 @@ pub struct TableStore<S: Shape> {
     /// The number of records of a row: one for each column group, or one for all of them.
     records: u16,
     is_shared: bool,
-    /// Whether there are older versions beside data in place.
-    keeps_versions: bool,
-    has_versions_apart: bool,
+    inside: Inside,
     pub(crate) rows: BlockArena,
     pub(crate) versions: Vec<BlockArena>,
     pub(crate) primary: AnyIndex<S::Leaf>,
@@ -295,6 +305,31 @@ impl<'db, S: Shape> RowRef<'db, S> {
         (0..usize::from(self.table.records)).map(move |number| self.record(number))
     }
 
+    /// Asks for the cache lines of the records that have these column groups ahead of their use.
+    #[inline]
+    pub fn prefetch(self, groups: impl Iterator<Item = usize>) {
+        for group in groups {
+            let layout = &self.table.groups[group];
+            // SAFETY: the offset is within the row's block, by the layout.
+            let at = unsafe { self.at.add(layout.offset) };
+            record::prefetch(at, layout.bytes as usize);
+        }
+    }
+
+    /// Asks for the cache lines of the newest versions, which stand behind the records that have these column groups.
+    /// For a row that was prefetched a while ago.
+    #[inline]
+    pub fn prefetch_newest(self, groups: impl Iterator<Item = usize>) {
+        for group in groups {
+            let record = self.record(group);
+            // Relaxed: only its address is used.
+            if let Some(newest) = NonNull::new(record.versioned().newest.load(Ordering::Relaxed)) {
+                let bytes = version::version_head_bytes::<S>() + record.width() * 8;
+                record::prefetch(newest.cast(), bytes);
+            }
+        }
+    }
+
     /// The row's table.
     #[inline]
     pub fn table(self) -> &'db TableStore<S> {
@@ -327,7 +362,8 @@ impl<S: Shape> TableStore<S> {
         keeps_versions: bool,
     ) -> Result<Self, NoMemory> {
         let mark = u32::from(schema.has_marks);
-        let (groups, records, row_bytes) = GroupLayout::of::<S>(decl, mark, keeps_versions);
+        let inside = Inside { keeps_versions, has_home: !schema.layout.has_versions_apart };
+        let (groups, records, row_bytes) = GroupLayout::of::<S>(decl, mark, inside);
         assert!(!groups.is_empty(), "a table has a column group");
         let is_shared = usize::from(records) < groups.len();
         let indexed = decl.groups.iter().filter(|group| !group.indexes.is_empty()).count();
@@ -348,8 +384,7 @@ impl<S: Shape> TableStore<S> {
             groups,
             records,
             is_shared,
-            keeps_versions,
-            has_versions_apart: schema.layout.has_versions_apart,
+            inside,
             rows: BlockArena::new(row_bytes),
             primary,
             key: decl.key,
@@ -378,6 +413,12 @@ impl<S: Shape> TableStore<S> {
     #[inline]
     pub fn lookup(&self) -> Lookup {
         self.lookup
+    }
+
+    /// Whether the values of rows stand behind their records, so that [`RowRef::prefetch`] does not reach them.
+    #[inline]
+    pub fn has_values_apart(&self) -> bool {
+        matches!(S::Data::KIND, DataKind::Versioned) && !self.inside.has_home
     }
 
     /// The number of column groups.
@@ -519,9 +560,8 @@ impl<S: Shape> TableStore<S> {
         for group in &self.groups[..usize::from(self.records)] {
             // SAFETY: the offset is within the block, by the layout.
             let at = unsafe { at.add(group.offset) };
-            let words = record::tail_words(group.words, self.keeps_versions);
             // SAFETY: the layout gives each record room, and the arena's caller alone knows the block.
-            unsafe { record::build::<S>(at, words, !self.has_versions_apart) };
+            unsafe { record::build::<S>(at, group.words, self.inside) };
         }
     }
 
@@ -730,6 +770,12 @@ pub enum Insertion<'db, S: Shape> {
 }
 
 impl<'db, S: Shape> IndexRef<'db, S> {
+    /// The table whose rows the index finds.
+    #[inline]
+    pub fn table(self) -> &'db TableStore<S> {
+        self.table
+    }
+
     /// Finds the row of a key; a miss is told with the leaf in whose gap the key falls.
     // Always: a session's read and write, which are compiled once each, are the only frequent callers.
     #[inline(always)]

@@ -201,6 +201,14 @@ impl<S: Shape> Tables<S> {
         self.stores.iter_mut()
     }
 
+    /// The version that may stand within a record of these tables; `None` if none may.
+    #[inline]
+    fn home(&self, record: RecordRef<'_, S>) -> Option<Inline<S>> {
+        let has_home = matches!(S::Data::KIND, DataKind::Versioned) && !self.layout.has_versions_apart;
+        // SAFETY: the layout of all tables gives their records room for a version.
+        has_home.then(|| Inline(unsafe { record.inline() }))
+    }
+
     /// Writes the first value of a record that nobody knows yet; `pooled` claims a version outside of the record.
     pub(crate) fn fill_first(
         &self,
@@ -212,14 +220,12 @@ impl<S: Shape> Tables<S> {
         let to = match S::Data::KIND {
             DataKind::InPlace | DataKind::Owned => record.data(),
             DataKind::Versioned => {
-                let head = if self.layout.has_versions_apart {
-                    pooled()
-                } else {
-                    assert!(
-                        record.versioned().inline.claim_inline(),
-                        "nobody uses a new row's inline version"
-                    );
-                    record.inline()
+                let head = match self.home(record) {
+                    None => pooled(),
+                    Some(home) => {
+                        assert!(home.head().claim_inline(), "nobody uses a new row's inline version");
+                        home.0
+                    }
                 };
                 // SAFETY: the version was just claimed and is known to nobody.
                 let words = unsafe { head.cast::<u8>().add(version::version_head_bytes::<S>()) };
@@ -240,6 +246,25 @@ impl<S: Shape> Tables<S> {
             Home::At(home) if self.partitions.len() > 0 => self.partitions.get(self.partitions.of_home(home)),
             _ => core::ptr::null(),
         }
+    }
+}
+
+/// The version within a record; its words follow its head.
+struct Inline<S: Shape>(NonNull<VersionHead<S>>);
+
+impl<S: Shape> Clone for Inline<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Shape> Copy for Inline<S> {}
+
+impl<S: Shape> Inline<S> {
+    #[inline]
+    fn head(&self) -> &VersionHead<S> {
+        // SAFETY: the record was built with it, and it is accessed only as this.
+        unsafe { self.0.as_ref() }
     }
 }
 
@@ -371,7 +396,9 @@ impl<'db, S: Shape> Slot<'db, S> {
                     versions.give_surplus(arena);
                 }
                 Unlinked::Inline(table, group, block) => {
-                    self.come_home(self.record(At { table, group, block }));
+                    let record = self.record(At { table, group, block });
+                    let home = self.tables.home(record).expect("a version has stood within the record");
+                    self.come_home(record, home);
                 }
             }
         }
@@ -413,30 +440,29 @@ impl<'db, S: Shape> Slot<'db, S> {
     /// Frees a record's inline version, which the caller holds and nobody looks at. If the record's one version is in a
     /// pool, it moves into the inline place instead. So a record that is written now and then stays in one piece, and
     /// pools are only as large as what is in motion.
-    fn come_home(&mut self, record: RecordRef<'db, S>) {
-        let head = record.versioned();
-        while !self.move_home(record) {
-            head.inline.free_inline();
+    fn come_home(&mut self, record: RecordRef<'db, S>, home: Inline<S>) {
+        while !self.move_home(record, home) {
+            home.head().free_inline();
             // SeqCst fence: pairs with the one in `settle`. Of a thread that settles the record and finds no room in
             // it, and a thread that makes room and finds the record not settled, at least one sees what the other did.
             fence(Ordering::SeqCst);
             // Acquire: pairs with the push of the newest version.
-            let newest = NonNull::new(head.newest.load(Ordering::Acquire));
+            let newest = NonNull::new(record.versioned().newest.load(Ordering::Acquire));
             // SAFETY: versions on a chain are built and type-stable.
             let is_left = newest.is_some_and(|newest| unsafe { newest.as_ref() }.is_settled());
-            if !is_left || !head.inline.claim_inline() {
+            if !is_left || !home.head().claim_inline() {
                 return;
             }
         }
     }
 
     /// Moves a record's one version to the place within the record, which the caller holds.
-    fn move_home(&mut self, record: RecordRef<'db, S>) -> bool {
+    fn move_home(&mut self, record: RecordRef<'db, S>, home: Inline<S>) -> bool {
         let head = record.versioned();
         // Acquire: pairs with the push of the newest version.
         let newest = head.newest.load(Ordering::Acquire);
         let Some(from) = NonNull::new(newest) else { return false };
-        let to = record.inline();
+        let to = home.0;
         // SAFETY: the slot is pinned, so the newest version is in use, if no longer by this record, and the
         // inline one belongs to the caller until it is free. Both have the record's width.
         let is_moved = unsafe { version::copy_only(from, to, record.width()) }
@@ -495,7 +521,8 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn inline_version(&self, record: RecordRef<'db, S>) -> Option<VersionRef<'db, S>> {
-        record.versioned().inline.claim_inline().then(|| self.version(record.inline(), record))
+        let home = self.tables.home(record)?;
+        home.head().claim_inline().then(|| self.version(home.0, record))
     }
 
     #[inline]
@@ -721,11 +748,14 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
             {
                 let older = newest.head().take_older();
                 let comes_home = self.retire_chain(record, older);
-                if !comes_home && !self.is_home(newest.head()) {
+                if !comes_home
+                    && !newest.head().is_at_home()
+                    && let Some(home) = self.tables.home(record)
+                {
                     // SeqCst fence: pairs with the one in `come_home`.
                     fence(Ordering::SeqCst);
-                    if record.versioned().inline.claim_inline() {
-                        self.come_home(record);
+                    if home.head().claim_inline() {
+                        self.come_home(record, home);
                     }
                 }
             }
@@ -979,9 +1009,9 @@ mod tests {
         let record = slot.new_row(tables.get(table.id()), Home::At(0)).row().record(0);
         for value in 0..10 {
             slot.pin();
-            assert!(slot.newest(record).is_none_or(|newest| newest.head == record.inline()));
+            assert!(slot.newest(record).is_none_or(|newest| newest.head().is_at_home()));
             let version = push_and_cut(&mut slot, record, value, true);
-            assert_eq!(version.head == record.inline(), value == 0);
+            assert_eq!(version.head().is_at_home(), value == 0);
             version.meta().0.store(value, Ordering::Relaxed); // Relaxed: one thread.
             slot.unpin();
             for _ in 0..4 * ADVANCE_EVERY {
@@ -998,6 +1028,24 @@ mod tests {
     }
 
     #[test]
+    fn a_record_whose_versions_stand_apart_is_its_head_alone() {
+        let bytes = |has_versions_apart| {
+            let (mut schema, table) = schema();
+            schema.lay_out(Layout { has_versions_apart, ..Layout::default() });
+            let tables = Tables::<Chains>::new(&schema, 1, 0, false);
+            (tables.get(table.id()).rows.stride(), tables.get(table.id()).versions[0].stride())
+        };
+        let ((within, version), (head, apart)) = (bytes(false), bytes(true));
+        assert_eq!(apart, version);
+        assert_eq!(
+            head,
+            size_of::<Word>() + size_of::<usize>(),
+            "the header, and what leads to the versions"
+        );
+        assert!(within >= head + 3 * 8, "{within} bytes have room for a value of three words");
+    }
+
+    #[test]
     fn versions_that_stand_apart_never_come_home_and_one_alone_is_settled() {
         let (mut schema, table) = schema();
         schema.lay_out(Layout { has_versions_apart: true, ..Layout::default() });
@@ -1009,7 +1057,7 @@ mod tests {
         for number in 1..100 {
             slot.pin();
             let newest = slot.newest(record).expect("filled");
-            assert!(newest.head != record.inline() && slot.words(newest).is_some());
+            assert!(!newest.head().is_at_home() && slot.words(newest).is_some());
             assert!(slot.is_settled(newest), "nobody needs what is older");
             let mut pending = slot.new_version(record);
             pending.words().fill(number);

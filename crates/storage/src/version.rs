@@ -36,7 +36,7 @@ pub(crate) struct VersionHead<S: Shape> {
 
 /// Not in use; only inline versions are ever seen so.
 const FREE: u32 = 0;
-/// The version is being written through its `Pending`. For an inline version, also: nobody will ever have it.
+/// The version is being written through its `Pending`.
 const PENDING: u32 = 1;
 /// Complete and immutable.
 const SEALED: u32 = 2;
@@ -66,11 +66,6 @@ impl<S: Shape> VersionHead<S> {
             self.meta.reset();
         }
         claimed
-    }
-
-    /// Takes an inline version that nobody knows yet out of use for good.
-    pub(crate) fn take_for_good(&self) {
-        self.state.store(PENDING, Ordering::Relaxed); // Relaxed: publishing the record orders it.
     }
 
     /// Takes the older versions off this one, which is not pending: invariant (5).

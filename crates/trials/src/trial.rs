@@ -136,7 +136,7 @@ macro_rules! trial {
         ) -> Result<Tried, SettingError> {
             let values = values(S::Settings::ALL, trial)?;
             let facts = Facts::under::<S>(&values);
-            let clients = facts.clients(trial.clients);
+            let clients = facts.clients(trial.clients, trial.workers);
             let (schema, mut noted) = declare(&values, trial, clients, given, progress)?;
             let env = Env { slots: clients + trial.workers, workers: trial.workers };
             let db = Database::<S>::new(&schema, &values, env)?;
@@ -187,9 +187,10 @@ macro_rules! trial {
             noted: &mut Noted,
             run: &dyn Fn(&Noted, &Job),
         ) {
-            let clients = facts.clients(trial.clients);
+            let clients = facts.clients(trial.clients, trial.workers);
             let job = Job {
                 reads_first: levers::reads_first(values),
+                rehearses: levers::rehearses(values),
                 reorder: levers::reorder(values),
                 ..Job::new(trial.workers, clients, Limit::Requests(trial.requests), trial.seed)
             };
@@ -197,7 +198,7 @@ macro_rules! trial {
                 None => run(noted, &job),
                 Some(given) => given.acts.iter().for_each(|act| {
                     noted.mix.enter(act);
-                    run(noted, &Job { clients: facts.clients(act.len()), ..of_act(act, job) });
+                    run(noted, &Job { clients: facts.clients(act.len(), trial.workers), ..of_act(act, job) });
                 }),
             }
         }

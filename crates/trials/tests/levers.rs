@@ -1,5 +1,6 @@
 //! Histories under the levers of the engine: every scheme keeps its promise where the column groups of a row share a
-//! record, where updates read before they write, and where requests that conflict are given to the same worker.
+//! record, where updates read before they write, where inputs state no footprints, and where requests that conflict are
+//! given to the same worker.
 
 use engine::{Admits, Family};
 use schemes::catalogue;
@@ -15,13 +16,20 @@ const FEW: Budget = Budget {
 
 #[test]
 fn every_scheme_keeps_its_promise_whatever_the_levers() {
-    let given = ["run.splitting", "run.read_for_update"].map(|name| (name.to_owned(), "off".to_owned()));
+    let given = |all: &[(&str, &str)]| -> Vec<_> {
+        all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let off = [("run.splitting", "off"), ("run.read_for_update", "off")];
     for info in catalogue::infos().filter(|info| info.workers == Admits::Any) {
-        let scheme = instances::trial(info.name).expect("a scheme of the catalogue");
-        let campaign = Campaign::new(scheme, &given).expect("legal settings");
-        let report = campaign.run(&FEW, &CampaignMonitor::default());
-        assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);
-        assert!(report.schedules >= 150 && report.transactions >= 8_000, "{}", info.name);
+        let is_told = info.family == Family::Deterministic;
+        for footprints in ["stated", "rehearsed"].into_iter().take(if is_told { 2 } else { 1 }) {
+            let given = given(&[off[0], off[1], ("run.footprints", footprints)]);
+            let scheme = instances::trial(info.name).expect("a scheme of the catalogue");
+            let campaign = Campaign::new(scheme, &given).expect("legal settings");
+            let report = campaign.run(&FEW, &CampaignMonitor::default());
+            assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);
+            assert!(report.schedules >= 150 && report.transactions >= 8_000, "{}", info.name);
+        }
     }
 }
 

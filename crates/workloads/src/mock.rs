@@ -43,6 +43,8 @@ pub(crate) struct Mock {
     tables: Vec<MockTable>,
     /// The rows that the last attempt read or changed by their keys.
     touched: InputFootprint,
+    /// The same rows, by their keys.
+    touched_keys: InputFootprint,
 }
 
 /// One attempt against the engine.
@@ -141,7 +143,11 @@ impl Mock {
     pub(crate) fn new(schema: &Schema, heaps: &[&str]) -> Self {
         let tables = schema.names();
         let tables = tables.map(|name| MockTable { is_heap: heaps.contains(&name), ..MockTable::default() });
-        Self { tables: tables.collect(), touched: InputFootprint::default() }
+        Self {
+            tables: tables.collect(),
+            touched: InputFootprint::default(),
+            touched_keys: InputFootprint::of_keys(),
+        }
     }
 
     /// Runs one attempt, and undoes its changes when it fails.
@@ -150,6 +156,7 @@ impl Mock {
         procedure: impl FnOnce(&mut MockTxn<'_>) -> Result<O, Abort>,
     ) -> Result<O, Abort> {
         self.touched.clear();
+        self.touched_keys.clear();
         let mut txn = MockTxn { mock: self, undo: Vec::new() };
         let result = procedure(&mut txn);
         if result.is_err() {
@@ -339,6 +346,7 @@ impl MockTxn<'_> {
         change: impl FnOnce(&mut [u64]) -> O,
     ) -> Option<O> {
         self.mock.touched.write(table, key);
+        self.mock.touched_keys.write(table, key);
         let place = (words_of_key(key), 0);
         let mut row = self.mock.table(table.id()).rows.get(&place)?.clone();
         let words = &mut row.groups[table.group()];
@@ -359,6 +367,7 @@ impl Transaction for MockTxn<'_> {
         see: impl FnOnce(&R) -> O,
     ) -> Result<Option<O>, Abort> {
         self.mock.touched.read(table, key);
+        self.mock.touched_keys.read(table, key);
         Ok(Quiesced::read(self.mock, table, key, see))
     }
 
@@ -498,6 +507,24 @@ impl<W: Workload> Fixture<W> {
                 let counted = [true, !is_touched, !is_known];
                 requests.iter_mut().zip(counted).for_each(|(count, is_one)| *count += usize::from(is_one));
             }
+        }
+        requests
+    }
+
+    /// Executes the next requests of each client. Returns the number of requests, and the number of those that state
+    /// all rows that they touch.
+    ///
+    /// # Panics
+    /// When a request touches a row although it says that it has stated all.
+    pub(crate) fn stated_footprints(&mut self, count: u64) -> [usize; 2] {
+        let mut requests = [0; 2];
+        for input in self.inputs(count) {
+            let mut stated = InputFootprint::of_keys();
+            self.workload.footprint(&input, &mut stated);
+            _ = self.execute(&input);
+            let states = stated.states(&self.mock.touched_keys);
+            assert_ne!(states, Some(false), "{stated:?} is not all of {:?}", self.mock.touched_keys);
+            requests = [requests[0] + 1, requests[1] + usize::from(states.is_some())];
         }
         requests
     }

@@ -145,6 +145,9 @@ pub struct Job {
     pub is_regulated: bool,
     /// Whether updates read before they write: see [`Session::read_first`].
     pub reads_first: bool,
+    /// Whether schemes that plan rehearse all transactions, even if an input [states](crate::InputFootprint::complete)
+    /// what it touches.
+    pub rehearses: bool,
     /// How requests are given to workers before they are executed; `None` if each worker executes those of its own
     /// clients, in the order of their arrival.
     pub reorder: Option<Reorder>,
@@ -177,6 +180,7 @@ impl Job {
             turn_after: 0,
             is_regulated: false,
             reads_first: false,
+            rehearses: false,
             reorder: None,
             pin: false,
             sample_every: 0,

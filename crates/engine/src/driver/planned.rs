@@ -3,7 +3,8 @@
 //! A batch is a list of transactions, numbered from 1 in its order. It goes through these steps, and all workers meet
 //! between one and the next:
 //!
-//! 1. Each worker rehearses the transactions of its clients: their footprints are declared, and nothing changes.
+//! 1. Each worker finds the footprints of its clients' transactions, and declares them; nothing changes. A footprint
+//!    that the input states is looked up, and any other is found by a rehearsal: the procedure is executed, and undone.
 //! 2. Each worker does its share of planning the batch.
 //! 3. Each worker executes the transactions of its clients, always the first that may run. A scheme may have some of
 //!    them [executed by other workers](Planning::worker_of): all are then lent before the plan is made, and the worker
@@ -13,11 +14,12 @@
 //!    the order of their places: each alone. Skipped when there are none.
 //!
 //! So an attempt that waits in step 3 waits for transactions with smaller numbers, and the transaction with the
-//! smallest number that has not ended has begun and waits for no other. The outcome is a function of the inputs alone
-//! and not of the number of workers, as long as a transaction sees nothing of transactions with larger numbers.
+//! smallest number that has not ended has begun and waits for no other. The outcome of a batch is a function of its
+//! inputs alone and not of the number of workers, as long as a transaction sees nothing of transactions with larger
+//! numbers. So is that of a run, if the size of its batches does not follow from the number of workers.
 //!
 //! Data that workers hand over in one step is read in a later step: the barrier orders it, so every access may be
-//! Relaxed. Rows that a rehearsal has found stay in place until the batch has ended: each worker holds them.
+//! Relaxed. Rows that were found in step 1 stay in place until the batch has ended: each worker holds them.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -28,7 +30,10 @@ use sync::{Broken, Latched, fiber, waiter};
 use super::batch::{self, Alarm, Board, Client, Desk, Left, Request, has_rest, is_sampled, ticket};
 use super::{Driver, Job, Part, Stage, Tally, is_aborted};
 use crate::meter::Phase;
-use crate::{Abort, Database, InsertAt, Ledger, Observe, Planning, Scratch, Session, Step, Ticket, Touch};
+use crate::{
+    Abort, Database, InputFootprint, InsertAt, Ledger, Observe, Planning, Scratch, Session, Step, Ticket,
+    Touch,
+};
 
 /// Runs transactions in batches whose order is fixed before execution.
 #[derive(Clone, Copy, Debug)]
@@ -247,6 +252,8 @@ struct Worker<'s, 'r, S: Planning, V: Observe> {
     waiting: Vec<usize>,
     /// Whether other workers may execute the requests of these clients.
     moves: bool,
+    /// The footprint of the present input.
+    known: InputFootprint,
 }
 
 impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
@@ -262,6 +269,7 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
             open: Vec::new(),
             waiting: Vec::new(),
             moves: db.scheme().moves() && job.workers > 1,
+            known: InputFootprint::of_keys(),
         }
     }
 
@@ -272,7 +280,7 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
         let barrier = &shared.board.barrier;
         while !shared.board.is_last() && self.desk.form()? {
             self.keeper.hold();
-            self.rehearse(); // 1
+            self.find_footprints(); // 1
             if leads {
                 scheme.turn();
             }
@@ -321,7 +329,7 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
     }
 
     /// Step 1.
-    fn rehearse(&mut self) {
+    fn find_footprints(&mut self) {
         let Part { program, job, worker, .. } = self.part;
         for place in 0..self.desk.roster.batch.len() {
             let request = self.desk.roster.batch[place];
@@ -337,8 +345,18 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
             let call = &mut self.desk.clients[client].call;
             if is_sampled {
                 session.meter().start();
+                session.meter().switch(Phase::Cc);
             }
-            session.rehearse(&self.shared.plan, &ticket, |txn| program.execute(call, scratch, txn));
+            self.known.clear();
+            if !job.rehearses {
+                program.footprint(call, &mut self.known);
+            }
+            match self.known.keys() {
+                Some(known) => session.foresee(&self.shared.plan, &ticket, known),
+                None => {
+                    session.rehearse(&self.shared.plan, &ticket, |txn| program.execute(call, scratch, txn));
+                }
+            }
             if is_sampled {
                 session.meter().stop();
             }

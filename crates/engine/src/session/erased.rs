@@ -166,16 +166,18 @@ impl<S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, '_, S, O, L> {
     }
 
     fn fetch(&mut self, table: TableId, groups: Range<usize>, keys: &[AnyKey]) {
+        if S::Driver::PLANS && self.session.is_fetched {
+            return;
+        }
         let store = self.tables().get(table);
         let index = store.index(Which::Primary);
-        let fetch =
-            |row: storage::RowRef<'_, S>| groups.clone().for_each(|group| row.record(group).prefetch());
+        let groups = || groups.clone();
         if O::MARKS {
-            ahead(index, keys.iter().copied(), fetch);
+            ahead(index, keys.iter().copied(), groups);
         } else if store.key_words(Which::Primary) == 1 {
-            ahead(index, keys.iter().map(|key| u64::of_any(*key)), fetch);
+            ahead(index, keys.iter().map(|key| u64::of_any(*key)), groups);
         } else {
-            ahead(index, keys.iter().copied(), fetch);
+            ahead(index, keys.iter().copied(), groups);
         }
     }
 }

@@ -5,11 +5,11 @@
 
 use storage::{AnyKey, Home, Insertion, RowRef, SecondaryKeys, TableStore, Which};
 
-use super::touches::spot;
+use super::touches::addition;
 use super::{Attempt, Place, Session, installs, leave_over};
 use crate::driver::Driver;
 use crate::leftovers::{Leftover, Part};
-use crate::{Abort, Observer, Scheme, Sink, Touch};
+use crate::{Abort, Observer, Scheme, Sink};
 
 /// A secondary key that the running attempt changes.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             }
             if S::Driver::PLANS {
                 self.touch_removed(row, Place { table: row.table().id(), which, key: from })?;
-                self.touch(|| Touch::Add(spot(row.table(), which, to)))?;
+                self.touch(|| addition(row.table(), which, to))?;
             }
             if installs::<S>() {
                 self.move_privately(row, which, from, to)?;

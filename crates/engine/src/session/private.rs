@@ -74,6 +74,12 @@ impl<S: Scheme> Default for Private<'_, S> {
 }
 
 impl<'db, S: Scheme> Private<'db, S> {
+    /// Whether the attempt has entered nothing into an index.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.adds.is_empty()
+    }
+
     /// The row that the attempt has inserted at this place.
     #[inline]
     pub(crate) fn find(&self, place: Place) -> Option<RowRef<'db, S>> {

@@ -1,12 +1,18 @@
 //! Announcements of index searches and changes to schemes that plan, before they are made: see [`Touch`].
 
+use core::iter;
 use core::ops::Bound;
 
 use storage::{CoreKey, RowRef, Shape, TableStore, Which};
 
-use super::{Attempt, Place};
+use super::{Attempt, Place, with_core};
 use crate::driver::Driver;
-use crate::{Abort, Observer, Scheme, Sink, Spot, Touch};
+use crate::footprint::{Known, KnownKey};
+use crate::{Abort, Observer, Planning, Scheme, Sink, Spot, Touch};
+
+/// By how many keys the search for what is known to be touched is prefetched: half of what a core has under way, since
+/// the rows that are found are asked for at once.
+const FORESEEN_AHEAD: usize = 8;
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     /// Announces an index lookup or change to the scheme, if the scheme plans.
@@ -22,7 +28,49 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// Announces the removal from an index of a key of a row that the attempt has found.
     pub(super) fn touch_removed(&mut self, row: RowRef<'db, S>, place: Place) -> Result<(), Abort> {
-        self.touch(|| Touch::Remove(spot(row.table(), place.which, place.key)))
+        self.touch(|| removal(row.table(), place.which, place.key))
+    }
+
+    /// Finds what the input is known to touch, and tells the scheme that it will be touched.
+    pub(crate) fn foresee(&mut self, known: &[KnownKey]) -> Result<(), Abort>
+    where
+        S: Planning,
+    {
+        let of = |known: &KnownKey| self.tables().get(known.table);
+        known.iter().take(FORESEEN_AHEAD).for_each(|known| prefetch(of(known), known));
+        for (nth, next) in known.iter().enumerate() {
+            if let Some(ahead) = known.get(nth + FORESEEN_AHEAD) {
+                prefetch(self.tables().get(ahead.table), ahead);
+            }
+            with_core!(O, next.key, |core| self.foresee_one(next, core))?;
+        }
+        Ok(())
+    }
+
+    fn foresee_one<K: CoreKey>(&mut self, known: &KnownKey, key: K) -> Result<(), Abort>
+    where
+        S: Planning,
+    {
+        let (scheme, store) = (self.session.db.scheme(), self.tables().get(known.table));
+        let is_written = match known.how {
+            Known::Insert(which) => {
+                self.touch(|| addition(store, which, key))?;
+                if !is_sought(store, known) {
+                    return Ok(());
+                }
+                false
+            }
+            Known::Read | Known::Write => {
+                self.touch(|| Touch::Seek(spot(store, Which::Primary, key)))?;
+                known.how == Known::Write
+            }
+        };
+        let txn = &mut self.session.txn;
+        let found = key.get(store.index(Which::Primary), |leaf| scheme.read_gaps(txn, leaf))?;
+        let Some(row) = found else { return Ok(()) };
+        // The plan and the execution come to it soon.
+        row.prefetch(iter::once(usize::from(known.group)));
+        scheme.foresee(&mut self.session.txn, row.record(usize::from(known.group)), is_written)
     }
 
     /// Announces that a scan has come to a row by the key of a secondary index.
@@ -43,19 +91,59 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     }
 }
 
-/// The numbers of a key of an index.
+/// Whether the row of a key is looked for. Of a row that is numbered the stretch says all, and a secondary key is not
+/// looked for before it is added.
+fn is_sought<S: Shape>(store: &TableStore<S>, known: &KnownKey) -> bool {
+    match known.how {
+        Known::Insert(which) => which == Which::Primary && !store.is_numbered(),
+        Known::Read | Known::Write => true,
+    }
+}
+
+/// Asks for the memory of the index in which a key is looked for.
+fn prefetch<S: Shape>(store: &TableStore<S>, known: &KnownKey) {
+    if is_sought(store, known) {
+        known.key.prefetch(store.index(Which::Primary));
+    }
+}
+
+/// The number of an index, from which those of its keys follow.
 #[inline]
-pub(super) fn spot<S: Shape, K: CoreKey>(store: &TableStore<S>, which: Which, key: K) -> Spot {
+fn of_index<S: Shape>(store: &TableStore<S>, which: Which) -> u64 {
     let within = match which {
         Which::Primary => 0,
         Which::Secondary { group, position } => 1 + (u64::from(group) << 16 | u64::from(position)),
     };
-    let index = (u64::from(store.id().0) << 33 | within).hash();
-    Spot {
-        key: index.wrapping_add(key.hash()).hash(),
-        stretch: (!index).wrapping_add(key.prefix(store.suffix_bits(which)).hash()).hash(),
-        is_numbered: store.is_numbered(),
-    }
+    (u64::from(store.id().0) << 33 | within).hash()
+}
+
+/// The number of the stretch of a key.
+#[inline]
+fn stretch<S: Shape, K: CoreKey>(store: &TableStore<S>, which: Which, key: K) -> u64 {
+    (!of_index(store, which)).wrapping_add(key.prefix(store.suffix_bits(which)).hash()).hash()
+}
+
+/// A key of an index.
+#[inline]
+pub(super) fn spot<S: Shape, K: CoreKey>(store: &TableStore<S>, which: Which, key: K) -> Spot {
+    let is_numbered = store.is_numbered();
+    let number = if is_numbered {
+        stretch(store, which, key)
+    } else {
+        of_index(store, which).wrapping_add(key.hash()).hash()
+    };
+    Spot { number, is_numbered }
+}
+
+/// The announcement of the addition of a key.
+#[inline]
+pub(super) fn addition<S: Shape, K: CoreKey>(store: &TableStore<S>, which: Which, key: K) -> Touch {
+    Touch::Add(spot(store, which, key), stretch(store, which, key))
+}
+
+/// The announcement of the removal of a key.
+fn removal<S: Shape, K: CoreKey>(store: &TableStore<S>, which: Which, key: K) -> Touch {
+    Touch::Remove(spot(store, which, key), stretch(store, which, key))
 }
 
 /// The announcement of a scan of a range of keys.
@@ -70,6 +158,6 @@ pub(super) fn range<S: Shape, K: CoreKey>(
         Bound::Unbounded => open,
     };
     let [least, greatest] = K::ends(store.key_words(which));
-    let [from, to] = [end(from, least), end(to, greatest)].map(|key| spot(store, which, key));
-    if from.stretch == to.stretch { Touch::Scan(from.stretch, from.is_numbered) } else { Touch::ScanAcross }
+    let [from, to] = [end(from, least), end(to, greatest)].map(|key| stretch(store, which, key));
+    if from == to { Touch::Scan(from, store.is_numbered()) } else { Touch::ScanAcross }
 }

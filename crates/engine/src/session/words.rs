@@ -10,7 +10,7 @@ use storage::{
 use sync::plant::is_planted;
 
 use super::moving::changed;
-use super::touches::{range, spot};
+use super::touches::{addition, range, spot};
 use super::{Attempt, Place, Session, Unlink, installs, with_core};
 use crate::Position;
 use crate::driver::Driver;
@@ -105,7 +105,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let session = &mut *self.session;
         let (table, which) = (store.id(), Which::Primary);
         let own = || session.private.find(Place { table, which, key: key.any() });
-        if let Some(own) = installs::<S>().then(own).flatten() {
+        if let Some(own) = (installs::<S>() && !session.private.is_empty()).then(own).flatten() {
             return Ok(Some(own));
         }
         let (scheme, txn) = (session.db.scheme(), &mut session.txn);
@@ -315,7 +315,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         self.reach_home(home)?;
         let store = self.store(table);
         if store.lookup() != Lookup::Heap {
-            self.touch(|| Touch::Add(spot(store, Which::Primary, key)))?;
+            self.touch(|| addition(store, Which::Primary, key))?;
         }
         let (row, is_added) = self.place(store, key, home)?;
         let may_adopt = is_added || installs::<S>() || !store.is_indexed();
@@ -552,7 +552,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     /// Enters a row into a secondary index.
     fn enter_by<K: CoreKey>(&mut self, which: Which, key: K, row: RowRef<'db, S>) -> Result<(), Abort> {
         self.reach_home(row.table().home(which, key.any()))?;
-        self.touch(|| Touch::Add(spot(row.table(), which, key)))?;
+        self.touch(|| addition(row.table(), which, key))?;
         if installs::<S>() {
             return self.enter_privately(which, key, row);
         }

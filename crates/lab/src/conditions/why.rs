@@ -52,6 +52,7 @@ const CHANGES: &[Change] = &[
     ("index kind: all indexes are ordered", "run.index", "ordered"),
     ("timestamp splitting: a row is one unit of conflict", "run.splitting", "off"),
     ("read-for-update hints: updates read first", "run.read_for_update", "off"),
+    ("stated footprints: every transaction is rehearsed", "run.footprints", "rehearsed"),
     ("key layout: hot keys share leaves", "ycsb.hot_placement", "adjacent"),
     ("reads before writes: updates overwrite blindly", "ycsb.write", "blind"),
     ("copying of values: rows are small", "ycsb.value_bytes", "8"),
@@ -186,13 +187,15 @@ fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
         Some((SettingOf::Workload(of), _)) => of == study.ground.workload(),
         Some((SettingOf::Scheme(of), _)) => study.schemes.contains(&of),
     };
-    let is_versioned =
-        |name: &&str| catalogue.scheme(name).is_ok_and(|info| info.family == Family::MultiVersion);
+    let has_family = |family| {
+        let is_of = |name: &&str| catalogue.scheme(name).is_ok_and(|info| info.family == family);
+        study.schemes.iter().any(is_of)
+    };
     let has_upgrades = study.schemes.iter().any(|name| catalogue.listed(name).entry().upgrades);
-    let has_versions = study.schemes.iter().any(is_versioned);
     let possible = possible_changes(catalogue).filter(|(_, setting, to)| {
         is_own(setting)
-            && (*setting != "run.versions" || has_versions)
+            && (*setting != "run.versions" || has_family(Family::MultiVersion))
+            && (*setting != "run.footprints" || has_family(Family::Deterministic))
             && (*setting != "run.read_for_update" || has_upgrades)
             && !study.ground.axes.iter().any(|axis| axis == setting)
             && study.value(setting) != *to
@@ -554,6 +557,7 @@ mod tests {
             ("stock", "stock.write_pct=0.1..10", "cicada"),
             ("micro", "micro.theta=0..0.9", "bamboo"),
             ("smallbank", "smallbank.theta=0..0.9", "hstore"),
+            ("smallbank", "smallbank.theta=0..0.9", "bohm"),
         ] {
             let asked =
                 Question { workload: Some(workload.to_owned()), b: b.to_owned(), ..question(&[vary]) };

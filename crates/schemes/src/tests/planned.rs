@@ -10,7 +10,7 @@ use crate::deterministic::bohm::Bohm;
 use crate::deterministic::calvin::Calvin;
 use crate::deterministic::caracal::Caracal;
 use crate::deterministic::pwv::Pwv;
-use crate::tests::common::programs::{Mix, Model, Op, Panics, Program, Programs, Seen};
+use crate::tests::common::programs::{Mix, Model, Op, Panics, Program, Programs, Seen, States};
 
 #[derive(Clone, Copy, Debug)]
 struct Plan {
@@ -19,9 +19,11 @@ struct Plan {
     clients: usize,
     batch: usize,
     seed: u64,
+    states: States,
 }
 
-const PLAN: Plan = Plan { mix: Mix::All, workers: 1, clients: 24, batch: 24, seed: 1 };
+const PLAN: Plan =
+    Plan { mix: Mix::All, workers: 1, clients: 24, batch: 24, seed: 1, states: States::OneRow };
 
 struct Run {
     outcome: Vec<(Program, Vec<Seen>)>,
@@ -44,6 +46,7 @@ fn database_with<S: Scheme>(plan: Plan, slots: usize) -> (Database<S>, Programs)
     let mut programs =
         Programs::declare(&values, Drive { workers: 1, clients: 1, seed: 1 }, &mut schema).expect("legal");
     programs.mix = plan.mix;
+    programs.states = plan.states;
     let env = Env { slots, workers: plan.workers };
     (Database::new(&schema, &values, env).expect("legal"), programs)
 }
@@ -125,6 +128,30 @@ fn the_outcome_does_not_depend_on_the_workers<S: Scheme>() {
     }
 }
 
+fn what_inputs_state_is_not_rehearsed<S: Scheme>() {
+    let plan = Plan { mix: Mix::Records, ..PLAN };
+    let rehearsed = run::<S>(plan, 60, 0);
+    assert_eq!(rehearsed.executions.len(), 2 * plan.clients * 60);
+    for workers in [1, 3] {
+        let stated = run::<S>(Plan { workers, states: States::All, ..plan }, 60, 0);
+        assert_eq!((&stated.outcome, &stated.after), (&rehearsed.outcome, &rehearsed.after));
+        assert_eq!(stated.aborts, 0, "nothing else is touched");
+        // A run that is withdrawn is executed again.
+        assert!(stated.executions.len() >= plan.clients * 60);
+        assert!(workers > 1 || stated.executions.len() == plan.clients * 60, "each is executed once");
+    }
+}
+
+fn a_statement_that_is_wrong_costs_a_turn_alone<S: Scheme>() {
+    for mix in [Mix::All, Mix::Growth] {
+        let plan = Plan { mix, states: States::Nothing, ..PLAN };
+        let one = run::<S>(plan, 60, 0);
+        assert!(one.aborts > 24 * 30, "{} aborts", one.aborts);
+        let many = run::<S>(Plan { workers: 3, ..plan }, 60, 0);
+        assert_eq!((&many.outcome, &many.after), (&one.outcome, &one.after));
+    }
+}
+
 fn a_run_has_room_for_its_sessions<S: Scheme>() {
     // Every database has room for a few that look at it, on each core.
     let workers = 4 * workers::cores();
@@ -198,6 +225,16 @@ macro_rules! for_schemes {
                 #[test]
                 fn the_outcome_does_not_depend_on_the_workers() {
                     super::the_outcome_does_not_depend_on_the_workers::<$scheme>();
+                }
+
+                #[test]
+                fn what_inputs_state_is_not_rehearsed() {
+                    super::what_inputs_state_is_not_rehearsed::<$scheme>();
+                }
+
+                #[test]
+                fn a_statement_that_is_wrong_costs_a_turn_alone() {
+                    super::a_statement_that_is_wrong_costs_a_turn_alone::<$scheme>();
                 }
 
                 #[test]

@@ -227,6 +227,7 @@ impl Workload for Micro {
         for object in input.written() {
             footprint.write(self.table, *object);
         }
+        footprint.complete();
     }
 
     fn execute<T: Transaction>(&self, input: &Input, (): &mut (), txn: &mut T) -> Result<Output, Abort> {

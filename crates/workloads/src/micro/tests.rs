@@ -204,4 +204,5 @@ fn the_forecast_names_the_hot_and_the_conflicts() {
 #[test]
 fn footprints_have_all_rows_that_are_touched() {
     assert_eq!(micro("micro.objects=200").compare_footprints(200), [600, 0, 0]);
+    assert_eq!(micro("micro.objects=200").stated_footprints(100), [300; 2]);
 }

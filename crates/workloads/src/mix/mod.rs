@@ -391,6 +391,9 @@ impl Workload for Mix {
 
     fn footprint(&self, input: &Input, footprint: &mut InputFootprint) {
         input.ops().iter().for_each(|op| op.footprint(&self.tables, footprint));
+        if input.ops().iter().all(|op| op.is_known()) {
+            footprint.complete();
+        }
     }
 
     fn execute<T: Transaction>(&self, input: &Input, (): &mut (), txn: &mut T) -> Result<(), Abort> {

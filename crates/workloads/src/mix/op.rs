@@ -104,12 +104,27 @@ impl MixOp {
         from..=to
     }
 
+    /// Whether [`footprint`](Self::footprint) adds all that the operation touches: not of one that changes secondary
+    /// keys, removes a key, or scans.
+    pub(super) fn is_known(self) -> bool {
+        match self {
+            Self::Read(..) => true,
+            Self::Update(at, ..) | Self::Add(at, ..) | Self::Replace(at, ..) | Self::Insert(at, ..) => {
+                matches!(at, At::Points | At::Ordered)
+            }
+            Self::InsertOr(..) | Self::Delete(..) | Self::Scan(..) | Self::ScanBy(..) => false,
+        }
+    }
+
     /// Adds the rows that the operation names by their keys: scans name none.
     pub(super) fn footprint(self, tables: &Tables, footprint: &mut InputFootprint) {
         match self {
             Self::Read(At::Labelled, key) => footprint.read(tables.labelled, key),
             Self::Read(At::Notes, key) => footprint.read(tables.notes, key),
             Self::Read(at, key) => footprint.read(cells(at, tables), key),
+            Self::Insert(at @ (At::Points | At::Ordered), key, _) => {
+                footprint.insert(cells(at, tables), key);
+            }
             Self::Update(at, key, _)
             | Self::Add(at, key, _)
             | Self::Replace(at, key, _)

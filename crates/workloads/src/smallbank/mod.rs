@@ -172,8 +172,12 @@ impl Workload for SmallBank {
     }
 
     fn footprint(&self, input: &Input, footprint: &mut InputFootprint) {
-        let Tables { savings, checking, .. } = self.tables;
+        let Tables { account, savings, checking } = self.tables;
         let [first, second] = [input.first, input.second].map(|party| Customer(party.id));
+        footprint.read_fixed(account, input.first.name);
+        if input.kind.is_of_two() {
+            footprint.read_fixed(account, input.second.name);
+        }
         match input.kind {
             Kind::Balance => {
                 footprint.read(savings, first);
@@ -195,6 +199,7 @@ impl Workload for SmallBank {
                 footprint.write(checking, second);
             }
         }
+        footprint.complete();
     }
 
     #[inline]

@@ -328,4 +328,5 @@ fn footprints_have_all_balances_that_are_touched() {
     let [commits, untouched, unknown] = bank("").compare_footprints(300);
     assert!(commits > 600, "{commits}");
     assert_eq!([untouched, unknown], [0; 2]);
+    assert_eq!(bank("").stated_footprints(100), [300; 2]);
 }

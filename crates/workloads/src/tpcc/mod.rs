@@ -274,7 +274,7 @@ impl Workload for Tpcc {
     }
 
     fn footprint(&self, input: &Input, footprint: &mut InputFootprint) {
-        footprint::add(&self.tables, input, footprint);
+        footprint::add(&self.tables, self.settings.is_eased, input, footprint);
     }
 
     #[inline]

@@ -342,10 +342,12 @@ impl<K: RecordKey> Workload for Ycsb<K> {
         for op in input.ops() {
             match op.kind {
                 Kind::Read | Kind::Scan => footprint.read(self.table, K::of(op.place)),
-                Kind::Update | Kind::ReadModifyWrite | Kind::Insert => {
-                    footprint.write(self.table, K::of(op.place));
-                }
+                Kind::Update | Kind::ReadModifyWrite => footprint.write(self.table, K::of(op.place)),
+                Kind::Insert => footprint.insert(self.table, K::of(op.place)),
             }
+        }
+        if input.ops().iter().all(|op| op.kind != Kind::Scan) {
+            footprint.complete();
         }
     }
 
@@ -709,6 +711,15 @@ mod tests {
             let given = format!("ycsb.workload={letter} ycsb.records=50 ycsb.ops_per_txn=4");
             let mut fixture = crate::mock::Fixture::<Ycsb<ShortKey>>::new(&given);
             assert_eq!(fixture.compare_footprints(200), [600, 0, 0], "{letter}");
+        }
+    }
+
+    #[test]
+    fn requests_that_do_not_scan_state_all() {
+        for (letter, stating) in [("a", 300), ("d", 300), ("e", 0), ("f", 300)] {
+            let given = format!("ycsb.workload={letter} ycsb.records=50 ycsb.ops_per_txn=8");
+            let mut fixture = crate::mock::Fixture::<Ycsb<ShortKey>>::new(&given);
+            assert_eq!(fixture.stated_footprints(100), [300, stating], "{letter}");
         }
     }
 }

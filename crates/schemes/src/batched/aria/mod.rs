@@ -46,8 +46,9 @@
 //!             every key in the indexes that was inserted before it. The price is the cores that would not have
 //!             waited. An attempt outside of a batch is a batch of its own, and excludes others. Leaves are
 //!             decided by their shape, which depends on the order in which rows were loaded: the outcome is the
-//!             same for any number of workers if there was one loader. Where clients hear of no commit before
-//!             all of its batch have decided, as from the engine's driver, the order also agrees with real time.
+//!             same for any number of workers if there was one loader and `aria.batch` is given. Where clients hear of
+//!             no commit before all of its batch have decided, as from the engine's driver, the order also agrees with
+//!             real time.
 
 pub mod entry;
 pub mod plants;
@@ -60,20 +61,23 @@ use engine::{
     Abort, Admits, Batching, End, Env, Facts, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme,
     Sink, Stamp, Ticket, Write, settings,
 };
-use parts::{Buffered, BufferedWrites, Buffers, CopyBuffer, Gate, WordRange};
+use parts::{BatchSize, Buffered, BufferedWrites, Buffers, CopyBuffer, Gate, WordRange};
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::Padded;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 
+/// The number of transactions in a batch of up to four workers.
+const BATCH: usize = 16;
+
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "aria" {
-        /// Transactions of a batch: take eight a worker or more; large ones meet less often, and pay where conflicts
-        /// are rare.
+        /// Transactions of a batch, and 0 for 16 of up to four workers and four for each further one: large ones meet
+        /// less often, and pay where conflicts are rare.
         batch: usize {
-            default: "16",
-            range: Range::Int(1, 10_000),
+            default: "0",
+            range: Range::Int(0, 10_000),
             unit: "transactions",
             stresses: "conflicts within a batch, latency, and the caches that hold a batch's read and write sets",
         },
@@ -224,9 +228,9 @@ impl Scheme for Aria {
     type Driver = Batched;
     type Txn<'db> = Txn<'db>;
 
-    fn new(settings: &Settings, _: Env) -> Result<Self, SettingError> {
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         Ok(Self {
-            batch_max: settings.batch,
+            batch_max: BatchSize::new(settings.batch, BATCH).of(env.workers),
             reorders: settings.reordering,
             falls_back: settings.fallback,
             batch: Padded::default(),
@@ -236,7 +240,7 @@ impl Scheme for Aria {
     }
 
     fn facts(settings: &Settings) -> Facts {
-        Facts { clients_min: settings.batch, ..Facts::of(&Self::INFO) }
+        BatchSize::new(settings.batch, BATCH).facts(&Self::INFO)
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {

@@ -437,7 +437,9 @@ fn a_batch_has_a_client_for_each_place() {
     let values =
         Values::new(<Aria as Scheme>::Settings::ALL, &[("aria.batch".into(), "50".into())]).expect("legal");
     let facts = Facts::under::<Aria>(&values);
-    assert_eq!((facts.clients(2), facts.clients(80)), (50, 80));
+    assert_eq!([2, 80].map(|asked| facts.clients(asked, 2)), [50, 80]);
+    let standard = Facts::under::<Aria>(&Values::new(<Aria as Scheme>::Settings::ALL, &[]).expect("legal"));
+    assert_eq!([1, 4, 16, 1_568].map(|workers| standard.clients(1, workers)), [16, 16, 64, 4 * 1_568]);
 }
 
 #[test]

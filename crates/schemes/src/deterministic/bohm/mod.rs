@@ -8,8 +8,8 @@
 //! RECORD      The chain and its stamps are `parts::version_chain`; the header counts nothing. A version's
 //!             number is that of the batch (bits 15..), of the transaction in it (0..14), and in between whether it
 //!             ran alone.
-//! COMMIT      1. Rehearse: the procedure runs, and changes nothing; its accesses enter the footprint.
-//!             2. Declare the footprint, and the records that were written.
+//! COMMIT      1. Find the footprint: the input states it, or the procedure is rehearsed: it runs, and changes nothing.
+//!             2. Declare the footprint, and the records that will be written.
 //!             3. Plan: when all have declared, each manager puts the placeholders into the chains of its share of the
 //!                records, in the order of the transactions; and grants its share of the locks.
 //!             4. Execute, each worker in the order of its transactions: a read waits until the version that it finds
@@ -25,15 +25,15 @@
 //!             (3) A row that comes or goes within a batch, or that is numbered in a stretch, is written under the lock
 //!                 of its key or stretch, which is granted in the order of the batch. No transaction has a placeholder
 //!                 for it, or the transaction that has one waits for that lock, too.
-//! DEPARTURES  The original is told the write sets. Here a rehearsal finds them, and since keys that are missing,
-//!             ranges, insertions and deletions must be ordered as well, there are locks for these, as under `calvin`:
-//!             a deletion excludes attempts that touch the record, an insertion those that missed the key or scan its
-//!             stretch. Reads are declared with the footprint, because unforeseen accesses must not depend on who runs
-//!             first. The original executes the writer of a missing value instead of waiting for the value; here the
-//!             writer's worker comes to it in time. The managers are the workers, between two meetings, and not threads
-//!             of their own. Clients hear of no commit before its batch has ended, so that to them the order agrees
-//!             with real time; but a transaction may run after one that comes later in the order has committed, and so
-//!             no more is promised.
+//! DEPARTURES  The original is told the write sets. Here a rehearsal finds those that inputs do not state, and since
+//!             keys that are missing, ranges, insertions and deletions must be ordered as well, there are locks for
+//!             these, as under `calvin`: a deletion excludes attempts that touch the record, an insertion those that
+//!             missed the key or scan its stretch. Reads are declared with the footprint, because unforeseen accesses
+//!             must not depend on who runs first. The original executes the writer of a missing value instead of
+//!             waiting for the value; here the writer's worker comes to it in time. The managers are the workers,
+//!             between two meetings, and not threads of their own. Clients hear of no commit before its batch has
+//!             ended, so that to them the order agrees with real time; but a transaction may run after one that comes
+//!             later in the order has committed, and so no more is promised.
 
 pub mod entry;
 pub mod plants;
@@ -48,20 +48,23 @@ use engine::{
 };
 use parts::footprint::{Coverage, Mode};
 use parts::version_chain::{self, ChainHead, VersionStamp, below, settle, words_of};
-use parts::{Batches, Numbered, OwnVersions, RehearsedWrites, VersionPlan, own_version};
+use parts::{BatchSize, Batches, Numbered, OwnVersions, RehearsedWrites, VersionPlan, own_version};
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::atomic::{AtomicBool, Ordering};
 use sync::plant::is_planted;
 use sync::waiter;
 
+/// The number of transactions in a batch of up to four workers.
+const BATCH: usize = 64;
+
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "bohm" {
-        /// Transactions of a batch: large ones meet less often; in small ones less has changed since the rehearsal, and
-        /// chains stay short.
+        /// Transactions of a batch, and 0 for 64 of up to four workers and 16 for each further one: large ones meet
+        /// less often; in small ones less has changed since the rehearsal, and chains stay short.
         batch: usize {
-            default: "64",
-            range: Range::Int(1, 10_000),
+            default: "0",
+            range: Range::Int(0, 10_000),
             unit: "transactions",
             stresses: "meetings of the workers, latency, and the length of chains of versions",
         },
@@ -115,16 +118,16 @@ impl Scheme for Bohm {
     type Driver = Planned;
     type Txn<'db> = Txn<'db>;
 
-    fn new(settings: &Settings, _: Env) -> Result<Self, SettingError> {
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         Ok(Self {
-            batch_max: settings.batch,
+            batch_max: BatchSize::new(settings.batch, BATCH).of(env.workers),
             batches: Batches::default(),
             is_abandoned: AtomicBool::new(false),
         })
     }
 
     fn facts(settings: &Settings) -> Facts {
-        Facts { clients_min: settings.batch, ..Facts::of(&Self::INFO) }
+        BatchSize::new(settings.batch, BATCH).facts(&Self::INFO)
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -296,6 +299,15 @@ impl Planning for Bohm {
 
     fn turn(&self) {
         self.batches.turn();
+    }
+
+    fn foresee<'db>(
+        &'db self,
+        txn: &mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        is_written: bool,
+    ) -> Result<(), Abort> {
+        txn.rehearsed.foresee(&mut txn.coverage, record, is_written)
     }
 
     // ANCHOR: declare

@@ -16,6 +16,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&parts::plants::MISSES_UNTOUCHED),
         Planted::new(&parts::plants::KEYS_STAND_FOR_ALL),
         Planted::new(&parts::plants::STRETCHES_UNTOUCHED),
+        Planted::new(&parts::plants::PARTS_READ_LIKE_WHOLES),
     ],
     ..Entry::of::<Calvin>()
 };

@@ -3,15 +3,17 @@
 //! IDEA        The transactions of a batch have an order before any of them runs. All of them request all their locks
 //!             in this order, and each runs when it has its own. So no transaction waits for a later one, there are no
 //!             deadlocks, nothing aborts for a conflict, and the outcome is that of the order. The locks that a
-//!             transaction needs are found by rehearsing it on the state that the last batch left. Should it then touch
-//!             something else, it gives up, and runs alone when the batch has ended.
+//!             transaction needs are stated by its input, or found by rehearsing it on the state that the last batch
+//!             left. Should it then touch something else, it gives up, and runs alone when the batch has ended.
 //! RECORD      One word: whether there is a value. Locks are not in records but with the managers
 //!             (`parts::ordered_locks`), by the numbers of footprints (`parts::footprint`): of a
 //!             record, of a key that is missing, added or removed, or of a stretch, which is all keys of an index with
 //!             one prefix.
-//! COMMIT      1. Rehearse: the procedure runs, and changes nothing; each lock that it would need enters the footprint.
+//! COMMIT      1. Find the footprint: look up the rows that the input states or, if it does not state all, rehearse:
+//!                the procedure runs, and changes nothing; each lock that it would need enters the footprint.
 //!             2. Request: the footprint goes to the managers, under the number of the transaction in its batch.
-//!             3. Grant: when all have requested, each manager sorts the requests that it received, and grants them.
+//!             3. Grant: when all have requested, each manager drops the requests that conflict with no other, sorts
+//!                the rest, and grants them.
 //!             4. Execute, when all locks are held: each access must be covered by the footprint.
 //!             5. Install the values, entries of indexes included, and release. A rollback only releases.
 //!             6. Transactions that touched what they had not requested execute again, alone, after the others, in
@@ -27,17 +29,17 @@
 //!             (4) A transaction executes on the state that those before it left, whichever worker executes them and
 //!                 when: the outcome of a batch, and which of its transactions execute alone, are a function of its
 //!                 inputs.
-//! DEPARTURES  The original locks keys, and has the client name them, or find them by a reconnaissance. Here all locks
-//!             are found by a rehearsal, and there is more to lock than keys. Where rows are numbered under a prefix
-//!             (orders under their district) the next key depends on the order of the batch, which no rehearsal knows:
-//!             the stretch is locked instead, for all rows in it. Elsewhere a scan locks its stretch, and an attempt
-//!             that adds or removes a key locks the stretch for changes of parts, so that such attempts exclude scans
-//!             and not each other. A row that is found where the rehearsal missed its key is covered by the lock of the
-//!             key, which covers no row that the rehearsal found. A scan across prefixes runs alone. One machine: no
-//!             sequencing layer, no replication, no reads from other nodes. A footprint that turns out wrong costs a
-//!             turn alone and not a new sequence number, so that nothing starves. An attempt outside of a batch is a
-//!             batch of its own, and excludes others. Clients hear of no commit before its batch has ended, so that the
-//!             order agrees with real time.
+//! DEPARTURES  The original locks keys, and has the client name them, or find them by a reconnaissance. Here a
+//!             rehearsal finds the locks where the input does not state them, and there is more to lock than keys.
+//!             Where rows are numbered under a prefix (orders under their district) the next key depends on the order
+//!             of the batch, which no rehearsal knows: the stretch is locked instead, for all rows in it. Elsewhere a
+//!             scan locks its stretch, and an attempt that adds or removes a key locks the stretch for changes of
+//!             parts, so that such attempts exclude scans and not each other. A row that is found where the rehearsal
+//!             missed its key is covered by the lock of the key, which covers no row that the rehearsal found. A scan
+//!             across prefixes runs alone. One machine: no sequencing layer, no replication, no reads from other nodes.
+//!             A footprint that turns out wrong costs a turn alone and not a new sequence number, so that nothing
+//!             starves. An attempt outside of a batch is a batch of its own, and excludes others. Clients hear of no
+//!             commit before its batch has ended, so that the order agrees with real time.
 
 pub mod entry;
 pub mod plants;
@@ -52,20 +54,23 @@ use engine::{
 };
 use parts::footprint::{Coverage, Footprint, Mode};
 use parts::ordered_locks::OrderedLocks;
-use parts::{Batches, Buffered, BufferedWrites, Buffers, CopyBuffer, Numbered};
+use parts::{BatchSize, Batches, Buffered, BufferedWrites, Buffers, CopyBuffer, Numbered};
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::Latched;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 
+/// The number of transactions in a batch of up to four workers.
+const BATCH: usize = 64;
+
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "calvin" {
-        /// Transactions of a batch: large ones meet less often, and pay where few conflict; in small ones less has
-        /// changed since the rehearsal.
+        /// Transactions of a batch, and 0 for 64 of up to four workers and 16 for each further one: large ones meet
+        /// less often, and pay where few conflict; in small ones less has changed since the rehearsal.
         batch: usize {
-            default: "64",
-            range: Range::Int(1, 10_000),
+            default: "0",
+            range: Range::Int(0, 10_000),
             unit: "transactions",
             stresses: "meetings of the workers, latency, and footprints that turn out wrong",
         },
@@ -153,12 +158,16 @@ impl Scheme for Calvin {
     type Driver = Planned;
     type Txn<'db> = Txn<'db>;
 
-    fn new(settings: &Settings, _: Env) -> Result<Self, SettingError> {
-        Ok(Self { batch_max: settings.batch, managers: settings.managers, batches: Batches::default() })
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
+        Ok(Self {
+            batch_max: BatchSize::new(settings.batch, BATCH).of(env.workers),
+            managers: settings.managers,
+            batches: Batches::default(),
+        })
     }
 
     fn facts(settings: &Settings) -> Facts {
-        Facts { clients_min: settings.batch, ..Facts::of(&Self::INFO) }
+        BatchSize::new(settings.batch, BATCH).facts(&Self::INFO)
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -324,6 +333,15 @@ impl Planning for Calvin {
 
     fn turn(&self) {
         self.batches.turn();
+    }
+
+    fn foresee<'db>(
+        &'db self,
+        txn: &mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        is_written: bool,
+    ) -> Result<(), Abort> {
+        txn.coverage.record(record.id(), if is_written { Mode::Exclusive } else { Mode::Shared })
     }
 
     // ANCHOR: plan

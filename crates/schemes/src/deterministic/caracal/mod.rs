@@ -8,8 +8,8 @@
 //!             transactions that write such a record execute on the same worker, so that their waits are local.
 //! RECORD      The value that earlier batches left is in place; the header says whether there is one, which array the
 //!             record has, and where its next array is gathered (`version_arrays`, `batch_append`).
-//! COMMIT      1. Rehearse: the procedure runs, and changes nothing; its accesses enter the footprint.
-//!             2. Append the place of the transaction to each record that it wrote, and declare the footprint.
+//! COMMIT      1. Find the footprint: the input states it, or the procedure is rehearsed: it runs, and changes nothing.
+//!             2. Append the place of the transaction to each record that it will write, and declare the footprint.
 //!             3. Lay out, when all have appended. Each worker takes its share of the records, merges and sorts their
 //!                places, settles what an earlier batch left in the record's array (the minor collection), and lays the
 //!                new array out. It settles the records whose arrays are about to be in the way (the major collection),
@@ -31,17 +31,17 @@
 //!             (4) Records are settled while nobody executes or rehearses, at the latest when the arrays of as many
 //!                 batches stand as `caracal.collect_every` allows: arrays that are laid out later do not run over
 //!                 them.
-//! DEPARTURES  The original is told the write sets. Here a rehearsal finds them, and keys that are missing, ranges,
-//!             insertions and deletions are ordered by locks, as under `bohm`, where the reasons are. The original
-//!             splits a transaction into pieces, and executes elsewhere only the pieces that touch contended records. A
-//!             procedure is one function here: the whole transaction goes to the worker that is responsible for the
-//!             most contended record that it writes. Whether a record is contended is told by its writers alone. Arrays
-//!             are not kept from one batch to the next with their last version, but settled in place, by the same
-//!             collections; a region of arrays is then given up at once. A version has the width of its record from the
-//!             start, and is found by its place, without a pointer. A blind write asks whether there is a value, and so
-//!             waits as well. Clients hear of no commit before its batch has ended, so that to them the order agrees
-//!             with real time; but a transaction may run after one that comes later in the order has committed, and so
-//!             no more is promised.
+//! DEPARTURES  The original is told the write sets. Here a rehearsal finds those that inputs do not state, and keys
+//!             that are missing, ranges, insertions and deletions are ordered by locks, as under `bohm`, where the
+//!             reasons are. The original splits a transaction into pieces, and executes elsewhere only the pieces that
+//!             touch contended records. A procedure is one function here: the whole transaction goes to the worker that
+//!             is responsible for the most contended record that it writes. Whether a record is contended is told by
+//!             its writers alone. Arrays are not kept from one batch to the next with their last version, but settled
+//!             in place, by the same collections; a region of arrays is then given up at once. A version has the width
+//!             of its record from the start, and is found by its place, without a pointer. A blind write asks whether
+//!             there is a value, and so waits as well. Clients hear of no commit before its batch has ended, so that to
+//!             them the order agrees with real time; but a transaction may run after one that comes later in the order
+//!             has committed, and so no more is promised.
 
 pub mod batch_append;
 pub mod entry;
@@ -59,7 +59,7 @@ use engine::{
 };
 use parts::footprint::{Coverage, Footprint, Mode};
 use parts::ordered_locks::OrderedLocks;
-use parts::{Batches, BufferedWrites, CopyBuffer, Numbered};
+use parts::{BatchSize, Batches, BufferedWrites, CopyBuffer, Numbered};
 use storage::{InPlace, LeafRef, RecordRef, Shape, Slot};
 use sync::Latched;
 use sync::atomic::{AtomicBool, Ordering};
@@ -69,14 +69,18 @@ use self::batch_append::Appends;
 use self::responsible::Responsible;
 use self::version_arrays::{ArrayHead, LaidOut, Seen, VersionArray, VersionArrays};
 
+/// The number of transactions in a batch of up to four workers.
+const BATCH: usize = 64;
+
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "caracal" {
-        /// Transactions of a batch, which is the paper's epoch: large ones, as in the paper, meet less often and show
-        /// better what is contended; in small ones less has changed since the rehearsal.
+        /// Transactions of a batch, which is the paper's epoch, and 0 for 64 of up to four workers and 16 for each
+        /// further one: large ones, as in the paper, meet less often and show better what is contended; in small ones
+        /// less has changed since the rehearsal.
         batch: usize {
-            default: "64",
-            range: Range::Int(1, 10_000),
+            default: "0",
+            range: Range::Int(0, 10_000),
             unit: "transactions",
             stresses: "meetings of the workers, latency, and the length of arrays of versions",
         },
@@ -184,7 +188,7 @@ impl Scheme for Caracal {
 
     fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         Ok(Self {
-            batch_max: settings.batch,
+            batch_max: BatchSize::new(settings.batch, BATCH).of(env.workers),
             slots: env.slots,
             is_batch_append: settings.batch_append,
             splits: settings.split,
@@ -196,7 +200,7 @@ impl Scheme for Caracal {
     }
 
     fn facts(settings: &Settings) -> Facts {
-        Facts { clients_min: settings.batch, ..Facts::of(&Self::INFO) }
+        BatchSize::new(settings.batch, BATCH).facts(&Self::INFO)
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -253,9 +257,11 @@ impl Scheme for Caracal {
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.value_mut(own));
         }
-        // The write goes beside others, into a version, unless the stretch stands for the record.
-        let is_stretch = txn.coverage.step() == Step::Rehearsal && txn.coverage.stretch().is_some();
-        txn.coverage.record(record.id(), if is_stretch { Mode::Exclusive } else { Mode::Shared })?;
+        if txn.coverage.step() == Step::Rehearsal {
+            txn.coverage.foresee(record.id(), true)?;
+        } else {
+            txn.coverage.record(record.id(), Mode::Shared)?;
+        }
         let seen = self.see(record, txn.place)?;
         if !seen.is_value() {
             return Ok(None);
@@ -391,6 +397,19 @@ impl Planning for Caracal {
     fn turn(&self) {
         self.batches.turn();
         self.arrays.turn();
+    }
+
+    fn foresee<'db>(
+        &'db self,
+        txn: &mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        is_written: bool,
+    ) -> Result<(), Abort> {
+        txn.coverage.foresee(record.id(), is_written)?;
+        if is_written && txn.writes.find(record).is_none() {
+            txn.writes.push(record, None, None);
+        }
+        Ok(())
     }
 
     /// Step 2 of COMMIT.

@@ -135,10 +135,10 @@ impl Run {
         self.due.extend((0..self.written.len()).filter(is_left));
     }
 
-    /// Counts a write of a version of the attempt's own. `foreseen` is the number of times that the rehearsal wrote it.
+    /// Counts a write of a version of the attempt's own. `foreseen` is the expected number of writes.
     ///
     /// # Errors
-    /// When the version is exposed already: the rehearsal was wrong.
+    /// When the version is exposed already: the footprint was wrong.
     #[inline]
     pub fn count(&mut self, at: usize, foreseen: Option<u32>) -> Result<(), Abort> {
         // Versions other than placeholders are never exposed.

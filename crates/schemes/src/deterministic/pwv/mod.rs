@@ -9,13 +9,13 @@
 //!             number is as under `bohm`. The version also says whether its value is exposed: then there is a copy of
 //!             the value, until the version is sealed, in the course of the transaction (`courses`). The
 //!             course's count tells the runs of the transaction apart, and their outcomes.
-//! COMMIT      1. Rehearse, 2. declare and 3. plan, as under `bohm`. It is also counted how often each record is
-//!                written.
+//! COMMIT      1. Find the footprint, 2. declare and 3. plan, as under `bohm`. It is also counted how often each record
+//!                is written.
 //!             4. Execute, in the order of the transactions; a worker goes on with the next transaction where one
 //!                waits. A read waits until the version that it finds is sealed or exposed. A transaction that reads an
 //!                exposed value depends on the run that exposed it.
 //!             5. Expose: when the procedure has announced that it will not roll back, the writes are exposed that were
-//!                the last ones of their records, as far as the rehearsal knows; and all when the procedure has
+//!                the last ones of their records, as far as the footprint tells; and all when the procedure has
 //!                returned.
 //!             6. Await the runs on which the transaction depends. If one of them was withdrawn, withdraw the present
 //!                run: take back what it exposed, and execute again, in the same place.
@@ -33,14 +33,14 @@
 //!             (3) Keys, stretches and deleted records have locks, which are given up when the transaction has ended:
 //!                 nothing of these is seen early, and rows that come and go are those of final runs.
 //! DEPARTURES  The original is given transactions in pieces, each of one partition, with the reads and writes of each.
-//!             Here procedures are opaque, a rehearsal finds what they touch, and one worker executes a procedure as a
-//!             whole. So the pieces are the stretches between two accesses, a piece cannot run on another worker than
-//!             the rest, and the data dependencies between pieces are the order in which the procedure makes its
-//!             accesses. The original knows that the writes that it exposes will commit. A rehearsal may be wrong, so
-//!             that an exposed write is tentative here, and reading it a dependency, with cascades: the price of opaque
-//!             procedures. The votes on aborts are the hint `Transaction::decided`; a rollback that was announced not
-//!             to come is no error, but costs a cascade. Inserts are not exposed (3), so that two New-Orders of a
-//!             district run one after the other.
+//!             Here procedures are opaque, inputs state or rehearsals find what they touch, and one worker executes a
+//!             procedure as a whole. So the pieces are the stretches between two accesses, a piece cannot run on
+//!             another worker than the rest, and the data dependencies between pieces are the order in which the
+//!             procedure makes its accesses. The original knows that the writes that it exposes will commit. A
+//!             footprint may be wrong, so that an exposed write is tentative here, and reading it a dependency, with
+//!             cascades: the price of opaque procedures. The votes on aborts are the hint `Transaction::decided`; a
+//!             rollback that was announced not to come is no error, but costs a cascade. Inserts are not exposed (3),
+//!             so that two New-Orders of a district run one after the other.
 
 pub mod courses;
 pub mod entry;
@@ -56,7 +56,7 @@ use engine::{
 };
 use parts::footprint::{Coverage, Mode};
 use parts::version_chain::{self, ChainHead, Stamped, below, settle};
-use parts::{Batches, Numbered, OwnVersions, RehearsedWrites, VersionPlan, own_version};
+use parts::{BatchSize, Batches, Numbered, OwnVersions, RehearsedWrites, VersionPlan, own_version};
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::atomic::{AtomicBool, Ordering};
 use sync::plant::is_planted;
@@ -64,13 +64,17 @@ use sync::waiter;
 
 use self::courses::{Courses, EarlyStamp, Run};
 
+/// The number of transactions in a batch of up to four workers.
+const BATCH: usize = 64;
+
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "pwv" {
-        /// Transactions of a batch: in small ones less has changed since the rehearsal; large ones meet less.
+        /// Transactions of a batch, and 0 for 64 of up to four workers and 16 for each further one: in small ones less
+        /// has changed since the rehearsal; large ones meet less.
         batch: usize {
-            default: "64",
-            range: Range::Int(1, 10_000),
+            default: "0",
+            range: Range::Int(0, 10_000),
             unit: "transactions",
             stresses: "meetings of the workers, latency, and the length of chains of versions",
         },
@@ -152,8 +156,8 @@ impl Scheme for Pwv {
     type Driver = Planned;
     type Txn<'db> = Txn<'db>;
 
-    fn new(settings: &Settings, _: Env) -> Result<Self, SettingError> {
-        let batch_max = settings.batch;
+    fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
+        let batch_max = BatchSize::new(settings.batch, BATCH).of(env.workers);
         Ok(Self {
             batch_max,
             open_max: settings.open,
@@ -165,7 +169,7 @@ impl Scheme for Pwv {
     }
 
     fn facts(settings: &Settings) -> Facts {
-        Facts { clients_min: settings.batch, ..Facts::of(&Self::INFO) }
+        BatchSize::new(settings.batch, BATCH).facts(&Self::INFO)
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -360,6 +364,15 @@ impl Planning for Pwv {
 
     fn turn(&self) {
         self.batches.turn();
+    }
+
+    fn foresee<'db>(
+        &'db self,
+        txn: &mut Txn<'db>,
+        record: Record<'db>,
+        is_written: bool,
+    ) -> Result<(), Abort> {
+        txn.rehearsed.foresee(&mut txn.coverage, record, is_written)
     }
 
     /// Step 2 of COMMIT.

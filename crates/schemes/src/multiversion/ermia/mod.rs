@@ -27,18 +27,19 @@
 //! DEPARTURES  The log is not written here: the session hands values and numbers to a sink. The space of an attempt
 //!             that is refused after it took some stays unused; a log that is written has a record there that says so.
 //!             Storage has no array of object numbers: an index leads to the row's block of memory, which stays where
-//!             it is and holds, for each record, one word that leads to its versions. That word is the array's entry,
-//!             and so `ermia.indirection=on` leaves all versions outside of the block; `off` lets one stand within, as
-//!             in `si`. The original compares the leaves that were read at the commit, if it is asked to. Under SSI and
-//!             SSN that misses phantoms, so gaps are stamped (as in `ssn`) and there is no setting that leaves them
-//!             out. In the original readers set bits in versions: see `ssn`. In the original every update comes after
-//!             the last safe snapshot; here only the updates in danger do. Its read-mostly transactions declare that
-//!             they are; here an attempt is one when it has read so much. They mark each stale version with a bit that
-//!             stays, by which overwriters find the thread; here overwriters of stale versions tell all such attempts,
-//!             and nothing is written where it is read. The original has managers of epochs for memory, for transaction
-//!             numbers and for the log's buffer. Here memory has storage's epochs, of attempts; versions have the
-//!             watermark, of numbers; safe snapshots have a period of time; and slots need no recycling, since no
-//!             version names one when the next attempt begins.
+//!             it is and holds, for each record, the scheme's header and one word that leads to its versions. That word
+//!             is the array's entry: with `ermia.indirection=on` the block holds nothing else, so that entries stand
+//!             close to each other as in the array; `off` lets one version stand within, as in `si`. The original
+//!             compares the leaves that were read at the commit, if it is asked to. Under SSI and SSN that misses
+//!             phantoms, so gaps are stamped (as in `ssn`) and there is no setting that leaves them out. In the
+//!             original readers set bits in versions: see `ssn`. In the original every update comes after the last safe
+//!             snapshot; here only the updates in danger do. Its read-mostly transactions declare that they are; here
+//!             an attempt is one when it has read so much. They mark each stale version with a bit that stays, by which
+//!             overwriters find the thread; here overwriters of stale versions tell all such attempts, and nothing is
+//!             written where it is read. The original has managers of epochs for memory, for transaction numbers and
+//!             for the log's buffer. Here memory has storage's epochs, of attempts; versions have the watermark, of
+//!             numbers; safe snapshots have a period of time; and slots need no recycling, since no version names one
+//!             when the next attempt begins.
 
 pub mod entry;
 pub mod plants;

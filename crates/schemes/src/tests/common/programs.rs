@@ -145,6 +145,18 @@ pub(crate) struct Programs {
     /// In the order of execution, with one worker.
     pub(crate) executions: Latched<Vec<Execution>>,
     pub(crate) panics: Option<Panics>,
+    pub(crate) states: States,
+}
+
+/// The footprint that programs state before they are executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum States {
+    /// One row stands for all, so that all programs conflict; it is not said that this is all.
+    OneRow,
+    /// All that is touched, in the mix of [`Mix::Records`].
+    All,
+    /// That nothing is touched, which is false.
+    Nothing,
 }
 
 /// The place of a planted panic.
@@ -172,7 +184,8 @@ impl Workload for Programs {
         let by_group = items.index(group, "by_group");
         let points = schema.table("points", Lookup::Point, KEYS as usize).group();
         let (settled, executions) = (AtomicU64::new(0), Latched::default());
-        Ok(Self { items: group, by_group, points, mix: Mix::All, settled, executions, panics: None })
+        let (mix, panics, states) = (Mix::All, None, States::OneRow);
+        Ok(Self { items: group, by_group, points, mix, settled, executions, panics, states })
     }
 
     fn forecast(&self) -> Forecast {
@@ -241,9 +254,22 @@ impl Workload for Programs {
         Homes::new()
     }
 
-    /// One row stands for all, so that all programs conflict.
-    fn footprint(&self, _: &Program, footprint: &mut InputFootprint) {
-        footprint.write(self.items, 0);
+    fn footprint(&self, program: &Program, footprint: &mut InputFootprint) {
+        match self.states {
+            States::OneRow => return footprint.write(self.items, 0),
+            States::Nothing => {}
+            States::All => {
+                for op in &program.ops {
+                    match *op {
+                        Op::Read(key) => footprint.read(self.items, key),
+                        Op::Update(key) | Op::Replace(key) => footprint.write(self.items, key),
+                        Op::Rollback => {}
+                        _ => panic!("{op:?} is not in the mix of records"),
+                    }
+                }
+            }
+        }
+        footprint.complete();
     }
 
     fn execute<T: Transaction>(

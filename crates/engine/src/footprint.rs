@@ -51,11 +51,7 @@ impl InputFootprint {
     /// Adds a row that is read and not written.
     #[inline]
     pub fn read<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key) {
-        if self.takes_keys {
-            self.add(table.id(), table.group(), key.ordered().any(), Known::Read);
-        } else {
-            self.reads.push(number(table, key));
-        }
+        self.add(table, key, Known::Read);
     }
 
     /// Adds a row that is read, and that no transaction writes: requests are not placed by it.
@@ -70,11 +66,7 @@ impl InputFootprint {
     /// often.
     #[inline]
     pub fn write<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key) {
-        if self.takes_keys {
-            self.add(table.id(), table.group(), key.ordered().any(), Known::Write);
-        } else {
-            self.writes.push(number(table, key));
-        }
+        self.add(table, key, Known::Write);
     }
 
     /// Adds a row that only some executions of such an input write: requests are not placed by it.
@@ -88,11 +80,7 @@ impl InputFootprint {
     /// Adds a row that is inserted, by a handle of the table's first column group.
     #[inline]
     pub fn insert<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key) {
-        if self.takes_keys {
-            self.add(table.id(), table.group(), key.ordered().any(), Known::Insert(Which::Primary));
-        } else {
-            self.writes.push(number(table, key));
-        }
+        self.add(table, key, Known::Insert(Which::Primary));
     }
 
     /// Adds a row that is inserted into a table whose rows are [numbered](storage::TableBuilder::numbered): of the key,
@@ -109,7 +97,7 @@ impl InputFootprint {
     pub fn insert_numbered_by<R: Row, I: IndexOn<R>>(&mut self, index: Index<R, I>, key: I::Key) {
         if self.takes_keys {
             let how = Known::Insert(index.which());
-            self.add(index.table(), index.group(), key.ordered().any(), how);
+            self.push(index.table(), index.group(), key.ordered().any(), how);
         }
     }
 
@@ -120,8 +108,19 @@ impl InputFootprint {
         self.is_complete = true;
     }
 
+    /// Adds a row as a key or as a number.
     #[inline]
-    fn add(&mut self, table: TableId, group: usize, key: AnyKey, how: Known) {
+    fn add<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key, how: Known) {
+        if self.takes_keys {
+            self.push(table.id(), table.group(), key.ordered().any(), how);
+        } else {
+            let numbers = if how == Known::Read { &mut self.reads } else { &mut self.writes };
+            numbers.push(number(table, key));
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, table: TableId, group: usize, key: AnyKey, how: Known) {
         self.keys.push(KnownKey { table, group: group as u16, key, how });
     }
 
@@ -162,7 +161,7 @@ impl InputFootprint {
             };
             self.keys.iter().any(is_it)
         };
-        Some(self.keys()?).map(|_| touched.keys.iter().all(knows))
+        self.is_complete.then(|| touched.keys.iter().all(knows))
     }
 }
 

@@ -14,7 +14,7 @@ const ALONE: u64 = 1 << (PLACE_BITS - 1);
 /// Above all batches, and below what marks versions that are undecided.
 const BATCH_MAX: u64 = (VersionStamp::UNDECIDED - 1) >> PLACE_BITS;
 
-/// How many places the batches of a scheme have.
+/// The size of a scheme's batches.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchSize {
     /// The number of places; 0 if it follows from the number of workers.

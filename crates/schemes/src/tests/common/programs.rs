@@ -153,9 +153,9 @@ pub(crate) struct Programs {
 pub(crate) enum States {
     /// One row stands for all, so that all programs conflict; it is not said that this is all.
     OneRow,
-    /// All that is touched, in the mix of [`Mix::Records`].
+    /// The whole footprint, in the mix of [`Mix::Records`].
     All,
-    /// That nothing is touched, which is false.
+    /// A false statement: nothing is touched.
     Nothing,
 }
 

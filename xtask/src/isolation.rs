@@ -9,27 +9,30 @@ use serde_json::Value;
 use crate::bench::{Build, binary};
 use crate::house::{Checked, House, output};
 
-/// For each scheme, the number of schedules to explore beside those of the searches, the number of transactions to run
-/// on threads, and the number of schedules after which the search of a program ends, for schemes that work in batches.
-/// In batches, programs have more schedules than anybody tries.
+/// How much is tried for each scheme.
 struct Effort {
+    /// Schedules that are explored, beside those of the searches.
     schedules: u64,
+    /// Transactions on threads.
     transactions: u64,
+    /// Schedules after which the search of a program ends. Nearly all searches are complete after a few thousand; under
+    /// schemes that wait for locks, some programs have more schedules than anybody tries.
+    searched: u64,
+    /// The same under schemes that work in batches, where all programs have that many.
     searched_in_batches: u64,
 }
 
 /// The effort for every change.
-const OF_A_CHANGE: Effort = Effort { schedules: 10_000, transactions: 50_000, searched_in_batches: 3_000 };
+const OF_A_CHANGE: Effort =
+    Effort { schedules: 10_000, transactions: 50_000, searched: 10_000, searched_in_batches: 3_000 };
 
 /// The effort on request.
-const STANDARD: Effort = Effort { schedules: 20_000, transactions: 50_000, searched_in_batches: SEARCHED };
+const STANDARD: Effort =
+    Effort { schedules: 20_000, transactions: 50_000, searched: 30_000, searched_in_batches: 30_000 };
 
 /// The effort of a nightly run.
-const OF_A_NIGHT: Effort = Effort { schedules: 100_000, transactions: 250_000, searched_in_batches: 30_000 };
-
-/// The number of schedules after which the search of a program ends for other schemes. Nearly all searches are complete
-/// before that: under schemes that wait for locks, two programs have more schedules.
-const SEARCHED: u64 = 30_000;
+const OF_A_NIGHT: Effort =
+    Effort { schedules: 100_000, transactions: 250_000, searched: 30_000, searched_in_batches: 30_000 };
 
 /// The families whose schemes work in batches.
 const IN_BATCHES: [&str; 2] = ["batched", "deterministic"];
@@ -73,7 +76,7 @@ fn hold(contend: &Path, effort: &Effort, is_due: impl Fn(usize) -> bool) -> Chec
     let due = schemes.iter().flat_map(of).enumerate().filter(|(nth, _)| is_due(*nth));
     let due = due.map(|(_, (variant, in_batches))| (variant, in_batches, SHARE_OF_VARIANTS));
     for (subject, in_batches, share) in [standard(false), standard(true)].into_iter().chain(due) {
-        let searched = if in_batches { effort.searched_in_batches } else { SEARCHED };
+        let searched = if in_batches { effort.searched_in_batches } else { effort.searched };
         let try_share = |share: u64| {
             let mut command = Command::new(contend);
             command.arg("check").args(&subject).args(["--format", "json"]);

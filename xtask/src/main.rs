@@ -133,7 +133,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "ci",
         says: "all that .ci/run runs after the tests, or a half of it: check, loom, bench, isolation, mutants, ..",
-        run: Perhaps("[sources|proofs]", ci),
+        run: Perhaps("[sources|schemes]", ci),
     },
     Command {
         name: "nightly",
@@ -196,20 +196,20 @@ fn help() -> String {
     format!("cargo xtask COMMAND\n\n{lines}")
 }
 
-/// The checks of a change that mostly compile, and those that run every scheme for a moment.
+/// The checks of a change that build something of their own.
 const SOURCES: &[Step] = &[
     Step { name: "check", run: check::check },
     Step { name: "facade", run: facade::facade },
     Step { name: "outside", run: outside::check },
-    Step { name: "bench", run: bench::short },
-    Step { name: "settings", run: |house| settings::draw(house, None) },
+    Step { name: "loom", run: models::loom },
 ];
 
-/// The checks of a change that search schedules.
-const PROOFS: &[Step] = &[
-    Step { name: "loom", run: models::loom },
+/// The checks of a change that run every scheme.
+const SCHEMES: &[Step] = &[
     Step { name: "isolation", run: isolation::check_a_change },
     Step { name: "mutants", run: |house| isolation::mutants(house, Some("tenth")) },
+    Step { name: "bench", run: bench::short },
+    Step { name: "settings", run: |house| settings::draw(house, None) },
 ];
 
 /// Runs all checks that every change must pass, or a half of them. The tests, which include the simulator's smoke
@@ -219,17 +219,17 @@ const PROOFS: &[Step] = &[
 fn ci(house: &House, half: Option<&str>) -> Checked {
     match half {
         Some("sources") => run_all(house, SOURCES),
-        Some("proofs") => run_all(house, PROOFS),
-        Some(other) => Err(format!("no half `{other}`: there are sources, proofs")),
+        Some("schemes") => run_all(house, SCHEMES),
+        Some(other) => Err(format!("no half `{other}`: there are sources, schemes")),
         None => {
             let this = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
-            let mut proofs = process::Command::new(this);
-            proofs.args(["ci", "proofs"]).stdin(Stdio::null());
+            let mut schemes = process::Command::new(this);
+            schemes.args(["ci", "schemes"]).stdin(Stdio::null());
             let (_, target) = house.members()?;
-            let proofs = Beside::start(&mut proofs, target.join("ci-proofs.txt"))?;
+            let schemes = Beside::start(&mut schemes, target.join("ci-schemes.txt"))?;
             let sources = run_all(house, SOURCES);
-            let proofs = proofs.end();
-            sources.and(proofs)
+            let schemes = schemes.end();
+            sources.and(schemes)
         }
     }
 }

@@ -193,7 +193,7 @@ impl<E> AccessSet<E> {
     pub fn sort(&mut self) {
         self.order.clear();
         self.order.extend((0..).zip(&self.entries).map(|(position, (id, _))| (*id, position)));
-        self.order.sort_unstable();
+        sort(&mut self.order);
     }
 
     /// Orders the entries from the last to the first, in place of the order by record of [`sort`](Self::sort).
@@ -259,6 +259,12 @@ impl<E> AccessSet<E> {
         self.empty_slots();
         self.entries.drain(..).map(|(_, entry)| entry)
     }
+}
+
+// Never: it is compiled once here, and not for each scheme.
+#[inline(never)]
+fn sort(order: &mut [(usize, u32)]) {
+    order.sort_unstable();
 }
 
 /// Hashes by both halves of the product: ids lie at all kinds of distances, and for some of these one half alone cannot

@@ -13,7 +13,7 @@ use sync::{Arc, workers};
 use crate::leftovers::Leftovers;
 use crate::moves::Moves;
 use crate::setting::{SettingError, Settings, Values};
-use crate::typed::{RowLoader, TypedLoader, TypedView};
+use crate::typed::{RowLoader, RowView, TypedLoader, TypedView};
 use crate::{Env, Facts, Observer, Quiesced, Scheme, Session, Share, Sink, Workload};
 
 /// Tables under a concurrency-control scheme.
@@ -146,7 +146,7 @@ impl<S: Scheme> Database<S> {
     /// reverse.
     pub fn session_with<O: Observer, L: Sink>(&self, observer: O, sink: L) -> Session<'_, S, O, L> {
         assert_eq!(
-            O::MARKS,
+            observer.marks(),
             self.tables.has_marks(),
             "values have marks if an observer gives them, and only then"
         );
@@ -188,6 +188,26 @@ impl<S: Scheme> Database<S> {
     /// The use of the memory, a line a table.
     pub fn memory(&self) -> Vec<TableMemory> {
         self.tables.memory()
+    }
+}
+
+/// A database without the type of its scheme. Code that calls a database a few times in a run is compiled once over
+/// this trait, and not for each scheme; a crate adds the functions that are its own by a trait of its own.
+pub trait AnyDatabase: Sync {
+    /// Loads rows by several workers: see [`Database::load_rows`].
+    fn load_rows(&self, loaders: usize, load: &(dyn Fn(Share, &mut dyn RowLoader) + Sync));
+
+    /// Shows the database while no transaction runs: calls the argument once.
+    fn show(&self, see: &mut dyn FnMut(&dyn RowView));
+}
+
+impl<S: Scheme> AnyDatabase for Database<S> {
+    fn load_rows(&self, loaders: usize, load: &(dyn Fn(Share, &mut dyn RowLoader) + Sync)) {
+        self.load_rows(loaders, load);
+    }
+
+    fn show(&self, see: &mut dyn FnMut(&dyn RowView)) {
+        see(&self.quiesced());
     }
 }
 

@@ -33,7 +33,7 @@ mod workload;
 pub use abort::Abort;
 pub use access_set::AccessSet;
 pub use counter::Counter;
-pub use database::{Database, MakeError, View};
+pub use database::{AnyDatabase, Database, MakeError, View};
 pub use footprint::InputFootprint;
 pub use insight::{Insight, OrderedBatch, StageTimes};
 pub use leaf_set::LeafSet;

@@ -14,6 +14,9 @@ pub enum Phase {
     Index,
     /// The scheme, while the procedure runs: reads, writes, locks.
     Cc,
+    /// Finding what a transaction will touch, before it is planned: a rehearsal, or the search for the rows that its
+    /// input states.
+    Footprint,
     /// Drawing timestamps, and whatever else begins an attempt.
     Timestamp,
     /// From the end of the procedure to the commit: validation, installation.
@@ -26,10 +29,15 @@ pub enum Phase {
 
 impl Phase {
     /// The number of phases.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
     /// The names used in reports, in order.
     pub const NAMES: [&'static str; Self::COUNT] =
-        ["useful", "index", "cc", "timestamp", "commit", "abort", "wait"];
+        ["useful", "index", "cc", "footprint", "timestamp", "commit", "abort", "wait"];
+
+    /// The name used in reports.
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
 }
 
 /// Divides the time of sampled transactions between phases, and waits for the messages of interactive clients; when it
@@ -123,13 +131,14 @@ impl Meter {
         core::mem::replace(&mut self.phase, phase)
     }
 
-    /// The running attempt was a rehearsal: all its time so far is the scheme's.
+    /// The running attempt has only found a footprint: all its time so far counts as that.
     pub fn rehearsed(&mut self) {
         if self.is_on {
             self.note(Phase::Wait);
             let waited = core::mem::take(&mut self.attempt[Phase::Wait as usize]);
             self.ticks[Phase::Wait as usize] += waited;
-            self.ticks[Phase::Cc as usize] += core::mem::take(&mut self.attempt).into_iter().sum::<u64>();
+            let rehearsed = core::mem::take(&mut self.attempt).into_iter().sum::<u64>();
+            self.ticks[Phase::Footprint as usize] += rehearsed;
         }
     }
 
@@ -149,5 +158,37 @@ impl Meter {
     /// Ticks by phase, and a fresh start.
     pub fn take(&mut self) -> [u64; Phase::COUNT] {
         core::mem::take(&mut self.ticks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The phases with time of a transaction whose only attempt passed through two phases before `end`.
+    fn phases(end: impl FnOnce(&mut Meter)) -> Vec<&'static str> {
+        let mut meter = Meter::default();
+        meter.start();
+        for phase in [Phase::Useful, Phase::Cc] {
+            meter.switch(phase);
+            let start = clock::ticks();
+            while clock::ticks() == start {}
+        }
+        end(&mut meter);
+        meter.stop();
+        let ticks = meter.take();
+        let named = Phase::NAMES.into_iter().zip(ticks).filter(|(name, ticks)| *name != "wait" && *ticks > 0);
+        named.map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn the_time_of_an_attempt_counts_by_its_end() {
+        assert_eq!(phases(|meter| meter.ended(false)), ["useful", "cc"]);
+        assert_eq!(phases(|meter| meter.ended(true)), ["abort"]);
+        let rehearsed = |meter: &mut Meter| {
+            meter.rehearsed();
+            meter.ended(true);
+        };
+        assert_eq!(phases(rehearsed), ["footprint"]);
     }
 }

@@ -36,21 +36,24 @@ impl Facet {
     }
 }
 
-/// Hears of what attempts see and do, or of a part of it. `()` hears nothing and compiles to nothing.
+/// Hears of what attempts see and do, or of a part of it. `()` hears nothing and compiles to nothing; `None` of an
+/// observer hears nothing, at the cost of asking.
 ///
 /// The value itself tells which value was read: each value carries a *mark* of its writer. The observer so hears of the
 /// value that a read really returned, and not of the value that a scheme's metadata claims.
 pub trait Observer {
-    /// Whether the observer listens.
-    const ON: bool;
-    /// Whether the observer marks values. The database is then made from a schema that [marks
-    /// values](crate::Schema::mark_values), and for no other observer.
-    const MARKS: bool = false;
+    /// Whether attempts without types ([`ErasedAttempt`](crate::ErasedAttempt), [`RawTxn`](crate::RawTxn)) pass all
+    /// keys on as [keys of any width](AnyKey). One form of the core is then enough for them, and they are slower.
+    const ANY_WIDTH: bool = false;
 
-    /// Whether the observer listens, for callers that have an observer of any type.
+    /// Whether the observer listens.
+    fn listens(&self) -> bool;
+
+    /// Whether the observer marks values. The database is then made from a schema that [marks
+    /// values](crate::Schema::mark_values), and for no other observer. The answer never changes.
     #[inline]
-    fn listens(&self) -> bool {
-        Self::ON
+    fn marks(&self) -> bool {
+        false
     }
 
     /// Called when an attempt begins.
@@ -110,19 +113,108 @@ pub trait Observer {
 }
 
 impl Observer for () {
-    const ON: bool = false;
+    #[inline]
+    fn listens(&self) -> bool {
+        false
+    }
 }
 
-/// The words of a row, without their mark.
-#[inline]
-pub(crate) fn row_words<O: Observer>(words: &[u64]) -> &[u64] {
-    if O::MARKS { words.split_last().expect("a marked row has a word more").1 } else { words }
+impl<O: Observer> Observer for Option<O> {
+    const ANY_WIDTH: bool = O::ANY_WIDTH;
+
+    #[inline]
+    fn listens(&self) -> bool {
+        self.as_ref().is_some_and(O::listens)
+    }
+
+    #[inline]
+    fn marks(&self) -> bool {
+        self.as_ref().is_some_and(O::marks)
+    }
+
+    #[inline]
+    fn begin(&mut self) {
+        if let Some(it) = self {
+            it.begin();
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, facet: Facet, key: AnyKey, mark: Option<u64>) {
+        if let Some(it) = self {
+            it.read(facet, key, mark);
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, record: usize, facet: Facet, key: AnyKey, deletes: bool) -> u64 {
+        self.as_mut().map_or(0, |it| it.write(record, facet, key, deletes))
+    }
+
+    #[inline]
+    fn entries(&mut self, record: usize, facet: Facet, from: &SecondaryKeys, to: &SecondaryKeys) {
+        if let Some(it) = self {
+            it.entries(record, facet, from, to);
+        }
+    }
+
+    #[inline]
+    fn scan(
+        &mut self,
+        facet: Facet,
+        words: usize,
+        keys: (Bound<AnyKey>, Bound<AnyKey>),
+        direction: Direction,
+    ) {
+        if let Some(it) = self {
+            it.scan(facet, words, keys, direction);
+        }
+    }
+
+    #[inline]
+    fn row(&mut self, key: AnyKey, mark: u64) {
+        if let Some(it) = self {
+            it.row(key, mark);
+        }
+    }
+
+    #[inline]
+    fn scanned(&mut self) {
+        if let Some(it) = self {
+            it.scanned();
+        }
+    }
+
+    #[inline]
+    fn installed<S: Shape>(
+        &mut self,
+        record: RecordRef<'_, S>,
+        before: Option<&[u64]>,
+        after: Option<&[u64]>,
+    ) {
+        if let Some(it) = self {
+            it.installed(record, before, after);
+        }
+    }
+
+    #[inline]
+    fn outcome(&mut self, outcome: Result<Stamp, Abort>) {
+        if let Some(it) = self {
+            it.outcome(outcome);
+        }
+    }
 }
 
-/// The words of a row, without their mark, to be changed.
+/// The words of a row, without their mark if it has one.
 #[inline]
-pub(crate) fn row_words_mut<O: Observer>(words: &mut [u64]) -> &mut [u64] {
-    if O::MARKS { words.split_last_mut().expect("a marked row has a word more").1 } else { words }
+pub(crate) fn row_words(has_mark: bool, words: &[u64]) -> &[u64] {
+    if has_mark { words.split_last().expect("a marked row has a word more").1 } else { words }
+}
+
+/// The words of a row, without their mark if it has one, to be changed.
+#[inline]
+pub(crate) fn row_words_mut(has_mark: bool, words: &mut [u64]) -> &mut [u64] {
+    if has_mark { words.split_last_mut().expect("a marked row has a word more").1 } else { words }
 }
 
 /// The mark after the words of a row.
@@ -179,4 +271,33 @@ impl Observe for () {
     fn observer(&self) {}
 
     fn sink(&self) {}
+}
+
+/// Runs that may be observed, of one type: those of `None` are not.
+impl<V: Observe<Sink = ()>> Observe for Option<V> {
+    type Observer = Option<V::Observer>;
+    type Sink = ();
+
+    fn observer(&self) -> Self::Observer {
+        self.as_ref().map(V::observer)
+    }
+
+    fn sink(&self) {}
+
+    #[inline]
+    fn present(&self) -> Option<u64> {
+        self.as_ref().and_then(V::present)
+    }
+
+    #[inline]
+    fn is_assured(&self, present: u64) -> bool {
+        self.as_ref().is_none_or(|it| it.is_assured(present))
+    }
+
+    #[inline]
+    fn assure(&self, present: u64) {
+        if let Some(it) = self {
+            it.assure(present);
+        }
+    }
 }

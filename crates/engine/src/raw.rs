@@ -594,7 +594,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
         let is_found = check_found(store).is_ok() && check_group(store, groups.end.saturating_sub(1)).is_ok();
         let width = store.key_words(Which::Primary);
         if is_found && keys.iter().all(|key| key.words() == width) {
-            self.attempt.fetch(table, groups, keys);
+            self.attempt.fetch((table, groups), keys);
         }
     }
 }

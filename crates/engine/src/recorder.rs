@@ -286,8 +286,18 @@ fn behind(facet: Facet) -> u32 {
 }
 
 impl Observer for Recorder<'_> {
-    const ON: bool = true;
-    const MARKS: bool = true;
+    // Recording need not be fast.
+    const ANY_WIDTH: bool = true;
+
+    #[inline]
+    fn listens(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn marks(&self) -> bool {
+        true
+    }
 
     #[inline]
     fn begin(&mut self) {

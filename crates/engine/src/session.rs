@@ -2,6 +2,7 @@
 
 mod erased;
 mod moving;
+mod prefetch;
 mod private;
 mod touches;
 mod unlinks;
@@ -11,8 +12,8 @@ mod words;
 use core::ops::{ControlFlow, RangeBounds};
 
 use storage::{
-    Additive, AnyKey, CoreKey, Groups, Home, Index, IndexOn, IndexRef, IndexedKey, Indexes, Key, Row, RowRef,
-    Slot, Table, Which, row_of, row_of_mut, words_of,
+    Additive, AnyKey, CoreKey, Groups, Home, Index, IndexOn, IndexedKey, Indexes, Key, Row, RowRef, Slot,
+    Table, Which, row_of, row_of_mut, words_of,
 };
 
 use crate::AccessSet;
@@ -36,14 +37,8 @@ pub(crate) use erased::WordTxn;
 pub(crate) use width::with_core;
 pub(crate) use words::Target;
 
+use prefetch::{GroupsOf, in_chunks, numbers};
 pub(crate) use private::{Change, Place};
-
-/// By how many keys the search of an index is prefetched before it is made: about as many cache misses as a
-/// core has under way.
-const PREFETCHED_AHEAD: usize = 16;
-
-/// By how many rows the records are prefetched before the values to which they lead.
-const VALUES_BEHIND: usize = 8;
 
 /// One logical client's access to a database: runs one attempt at a time.
 pub struct Session<'db, S: Scheme, O: Observer = (), L: Sink = ()> {
@@ -179,9 +174,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         S: Planning,
     {
         _ = self.execute(ticket, body);
-        self.meter.rehearsed();
         self.db.scheme().declare(plan, &mut self.txn);
         self.db.scheme().abort(&mut self.txn);
+        self.meter.rehearsed();
         self.ended(Err(Abort::Footprint));
     }
 
@@ -511,7 +506,7 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         change: impl FnOnce(&mut R) -> T,
     ) -> Result<Option<T>, Abort> {
         let (target, home, core) = (target(table), home::<S, _>(key), key.ordered().to_core());
-        if R::Indexes::COUNT == 0 && !O::MARKS {
+        if R::Indexes::COUNT == 0 && !self.marks() {
             let words = self.write_words(target, home, core, Write::Modify)?;
             return Ok(words.map(|words| change(row_of_mut(words))));
         }
@@ -593,75 +588,11 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
     }
 
     #[inline]
-    fn prefetch<G: Groups>(&mut self, groups: G, keys: impl Iterator<Item = G::Key> + Clone) {
+    fn prefetch<G: Groups>(&mut self, groups: G, keys: impl Iterator<Item = G::Key>) {
         if S::Driver::PLANS && self.session.is_fetched {
             return;
         }
-        let index = self.tables().get(groups.id()).index(Which::Primary);
-        ahead(index, keys.map(|key| key.ordered().to_core()), || groups.numbers());
-    }
-}
-
-/// Asks for the memory of rows ahead of their use: the index's first, by several keys before it is searched, then that
-/// of the rows' records with these column groups, and last, if that is elsewhere, that of their values.
-#[inline]
-pub(crate) fn ahead<K: CoreKey, S: Scheme, G: Iterator<Item = usize>>(
-    index: IndexRef<'_, S>,
-    keys: impl Iterator<Item = K> + Clone,
-    groups: impl Fn() -> G,
-) {
-    let mut ahead = keys.clone();
-    { &mut ahead }.take(PREFETCHED_AHEAD).for_each(|key| key.prefetch(index));
-    let mut values = index.table().has_values_apart().then(|| ValuesBehind::new(groups()));
-    for key in keys {
-        if let Some(next) = ahead.next() {
-            next.prefetch(index);
-        }
-        if let Some(row) = key.peek(index) {
-            row.prefetch(groups());
-            if let Some(values) = &mut values {
-                values.push(row);
-            }
-        }
-    }
-    if let Some(values) = values {
-        values.finish();
-    }
-}
-
-/// The rows found last, whose records are on their way, and whose values are then asked for.
-struct ValuesBehind<'db, S: Scheme> {
-    rows: [Option<RowRef<'db, S>>; VALUES_BEHIND],
-    oldest: usize,
-    /// A bit for each of the column groups.
-    groups: u64,
-}
-
-impl<'db, S: Scheme> ValuesBehind<'db, S> {
-    #[inline(never)]
-    fn new(groups: impl Iterator<Item = usize>) -> Self {
-        // Further groups are not asked for.
-        let bit = |group: usize| 1_u64.checked_shl(group as u32).unwrap_or(0);
-        let groups = groups.fold(0, |groups, group| groups | bit(group));
-        Self { rows: [None; VALUES_BEHIND], oldest: 0, groups }
-    }
-
-    // Never: `ahead` is compiled for each statement of each procedure.
-    #[inline(never)]
-    fn push(&mut self, row: RowRef<'db, S>) {
-        if let Some(before) = self.rows[self.oldest].replace(row) {
-            before.prefetch_newest(self.groups());
-        }
-        self.oldest = (self.oldest + 1) % VALUES_BEHIND;
-    }
-
-    #[inline(never)]
-    fn finish(self) {
-        self.rows.iter().flatten().for_each(|row| row.prefetch_newest(self.groups()));
-    }
-
-    fn groups(&self) -> impl Iterator<Item = usize> + use<'db, S> {
-        let groups = self.groups;
-        (0..u64::BITS as usize).filter(move |group| groups >> group & 1 == 1)
+        let groups = (groups.id(), numbers(groups));
+        in_chunks(keys.map(|key| key.ordered().to_core()), |keys| self.prefetch_words(groups.clone(), keys));
     }
 }

@@ -124,5 +124,5 @@ pub trait Transaction {
 
     /// Declares that these column groups of these rows will be accessed soon, so that all their cache misses may
     /// overlap. A hint: it reads nothing in the sense of isolation.
-    fn prefetch<G: Groups>(&mut self, groups: G, keys: impl Iterator<Item = G::Key> + Clone);
+    fn prefetch<G: Groups>(&mut self, groups: G, keys: impl Iterator<Item = G::Key>);
 }

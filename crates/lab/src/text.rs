@@ -346,7 +346,9 @@ pub fn details(plan: &Plan, record: &Record) -> String {
     let ticks = &record.measured.phase_ticks;
     let sum: u64 = ticks.iter().sum();
     if sum > 0 {
+        // Most schemes need no footprints.
         let shares = runs::Phase::NAMES.iter().zip(ticks);
+        let shares = shares.filter(|(name, ticks)| **name != runs::Phase::Footprint.name() || **ticks > 0);
         let shares: Vec<String> =
             shares.map(|(name, &ticks)| format!("{name} {}", percent(ticks as f64 / sum as f64))).collect();
         lines.add(format!("time: {}", shares.join(", ")));

@@ -178,7 +178,7 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
     #[inline]
     pub fn install<L: Sink, O: Observer>(&mut self, sink: &mut L, seen: &mut O) -> Stamp {
         let stamp = Stamp(0);
-        if sink.listens() || O::ON {
+        if sink.listens() || seen.listens() {
             self.tell(stamp, sink, seen);
         }
         if is_planted(&plants::COMMIT_LEAVES_MARKS) {
@@ -480,7 +480,9 @@ mod tests {
         struct Heard(Vec<(Option<u64>, Option<u64>)>);
 
         impl Observer for Heard {
-            const ON: bool = true;
+            fn listens(&self) -> bool {
+                true
+            }
             fn installed<S: Shape>(
                 &mut self,
                 _: RecordRef<'_, S>,

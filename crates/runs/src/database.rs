@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use durability::Layouts;
 use engine::driver::{self, Control, RunOutcome};
-use engine::{Database, Ledger, Procedures, Program, RowLoader, RowView, Scheme, Share, Workload};
+use engine::{AnyDatabase, Database, Ledger, Procedures, Program, RowLoader, Scheme, Share, Workload};
 use storage::TableMemory;
 use workloads::catalogue::{self, VisitWorkload};
 
@@ -14,15 +14,12 @@ use crate::Spec;
 use crate::log::{Logs, MaybeLogged, RunLog};
 
 /// A database without the type of its scheme.
-pub(crate) trait AnyDatabase: Sync {
+pub(crate) trait RunDatabase: AnyDatabase {
     /// The shapes of the tables, as a log describes them.
     fn layouts(&self) -> Layouts;
 
     /// Returns a loader of rows.
     fn loader(&self) -> Box<dyn RowLoader + '_>;
-
-    /// Loads rows by several workers: see [`Database::load_rows`].
-    fn load(&self, loaders: usize, load: &(dyn Fn(Share, &mut dyn RowLoader) + Sync));
 
     /// Asks the system for memory: see [`Database::reserve`].
     fn reserve(&self, bytes: usize, workers: usize);
@@ -39,24 +36,17 @@ pub(crate) trait AnyDatabase: Sync {
         log: Option<&RunLog>,
     ) -> RunOutcome<Ledger>;
 
-    /// Shows the database while no transaction runs: calls the argument once.
-    fn show(&self, see: &mut dyn FnMut(&dyn RowView));
-
     /// Returns the digest of a share of the rows: see [`View::digest`](engine::View::digest).
     fn digest(&self, share: Share) -> u64;
 }
 
-impl<S: Scheme> AnyDatabase for Database<S> {
+impl<S: Scheme> RunDatabase for Database<S> {
     fn layouts(&self) -> Layouts {
         Layouts::of(self.tables())
     }
 
     fn loader(&self) -> Box<dyn RowLoader + '_> {
         Box::new(self.word_loader())
-    }
-
-    fn load(&self, loaders: usize, load: &(dyn Fn(Share, &mut dyn RowLoader) + Sync)) {
-        self.load_rows(loaders, load);
     }
 
     fn reserve(&self, bytes: usize, workers: usize) {
@@ -77,10 +67,6 @@ impl<S: Scheme> AnyDatabase for Database<S> {
         let compile = Compile { workload, scheme: PhantomData::<S> };
         let program = catalogue::with(spec.workload, spec.values, compile);
         driver::drive(self, &*program, &spec.job, control, &Logs { db: self, log, control })
-    }
-
-    fn show(&self, see: &mut dyn FnMut(&dyn RowView)) {
-        see(&self.quiesced());
     }
 
     fn digest(&self, share: Share) -> u64 {

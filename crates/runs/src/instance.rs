@@ -9,7 +9,7 @@ use sync::{clock, workers};
 use workloads::catalogue::{self, VisitWorkload};
 use workloads::erased::Erased;
 
-use crate::database::AnyDatabase;
+use crate::database::RunDatabase;
 use crate::erased::{self, LoggedWorkload};
 use crate::log::RunLog;
 use crate::recovery::{self, LockedDirectories, Recovered, RecoveryProgress};
@@ -30,7 +30,7 @@ pub struct Instance {
 }
 
 /// An empty database, or the reason for which the settings do not go together.
-type Opened = Result<Box<dyn AnyDatabase>, SettingError>;
+type Opened = Result<Box<dyn RunDatabase>, SettingError>;
 
 impl Instance {
     /// Returns the instance of a scheme with its entry.
@@ -200,7 +200,7 @@ fn measure(spec: &Spec<'_>, monitor: &Monitor, declared: &Declared) -> Result<Me
     let log =
         spec.logging.as_ref().map(|logging| RunLog::begin(logging, &db.layouts(), slots)).transpose()?;
     let (log, load_ns) = timed(|| {
-        db.load(helpers(), &|share, rows| workload.load(share, rows));
+        db.load_rows(helpers(), &|share, rows| workload.load(share, rows));
         let Some((mut log, logging)) = log.zip(spec.logging.as_ref()) else { return Ok(None) };
         log.load(workload, helpers(), logging).map(|()| Some(log))
     });

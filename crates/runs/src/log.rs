@@ -9,7 +9,7 @@ use storage::{RecordRef, Shape};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Arc, Background, Latched, clock, waiter, workers};
 
-use crate::database::AnyDatabase;
+use crate::database::RunDatabase;
 use crate::erased::LoggedWorkload;
 use crate::{RunError, recovery};
 
@@ -85,6 +85,7 @@ impl RunLog {
     /// Returns the epoch for which all commits so far wait, if clients wait for durability (group commit). If the log
     /// has failed (there is no device to write to), the run is interrupted and has no result. The same holds for the
     /// functions below.
+    #[inline]
     fn present(&self, control: &Control) -> Option<u64> {
         let log = self.running.log();
         if log.failure().is_some() {
@@ -94,6 +95,7 @@ impl RunLog {
     }
 
     /// Whether an epoch is durable, or can never become durable.
+    #[inline]
     fn is_assured(&self, epoch: u64, control: &Control) -> bool {
         self.running.log().is_durable(CommitTicket { epoch }).unwrap_or_else(|_| {
             control.interrupt();
@@ -102,6 +104,7 @@ impl RunLog {
     }
 
     /// Waits until an epoch is durable, or can never become durable.
+    #[inline]
     fn assure(&self, epoch: u64, control: &Control) {
         if self.running.log().wait(CommitTicket { epoch }).is_err() {
             control.interrupt();
@@ -109,7 +112,7 @@ impl RunLog {
     }
 
     /// Makes all commits durable, and closes the log.
-    pub(crate) fn end(self, db: &dyn AnyDatabase) -> Result<Logged, RunError> {
+    pub(crate) fn end(self, db: &dyn RunDatabase) -> Result<Logged, RunError> {
         let (checkpoints, checkpoint_ns) = self.checkpoints.map_or(Ok((0, 0)), Checkpoints::end)?;
         let log = self.running.log();
         // A short run may end before the log's thread has had a turn.
@@ -128,7 +131,7 @@ impl RunLog {
 }
 
 /// Returns the digest of all rows of a quiesced database.
-pub(crate) fn digest(db: &dyn AnyDatabase) -> u64 {
+pub(crate) fn digest(db: &dyn RunDatabase) -> u64 {
     let of = workers::cores();
     let shares = workers::run(of, false, |index| db.digest(Share { index, of }));
     shares.into_iter().fold(0, u64::wrapping_add)

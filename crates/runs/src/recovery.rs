@@ -11,7 +11,7 @@ use storage::TableId;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Arc, Latched};
 
-use crate::database::AnyDatabase;
+use crate::database::RunDatabase;
 use crate::instance::timed;
 use crate::log::digest;
 use crate::{CheckVerdict, RunError};
@@ -132,7 +132,7 @@ pub fn verify(
 
 /// Recovers into an empty database.
 pub(crate) fn into(
-    db: &dyn AnyDatabase,
+    db: &dyn RunDatabase,
     held: &LockedDirectories,
     workers: usize,
     progress: &RecoveryProgress,

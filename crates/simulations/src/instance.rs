@@ -1,16 +1,14 @@
 //! Instances: the simulated run of a scheme, compiled for its type, as a value.
 
-use core::any::Any;
-use core::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
-use engine_sim::driver::{self, Control, Driver};
+use engine_sim::driver::{Driver, Job, RunOutcome};
 use engine_sim::entry::Entry;
-use engine_sim::setting::{Settings, Values};
+use engine_sim::setting::Values;
 use engine_sim::{
-    Admits, Database, Drive, Env, Facts, ImplicitRows, Ledger, MakeError, Procedures, Program, Schema,
-    Scheme, Share, Workload, levers,
+    Admits, Database, Drive, Env, Facts, ImplicitRows, Ledger, MakeError, Schema, Scheme, Share, Workload,
+    levers,
 };
 use runs::{CheckVerdict, Measured};
 use sim::Timed;
@@ -19,6 +17,7 @@ use sync_sim::Arc;
 use workloads_sim::catalogue::{self, VisitWorkload, WORKLOADS};
 use workloads_sim::erased::{AnyWorkload, Erased};
 
+use crate::database::SimulatedDatabase;
 use crate::{FirstRows, Simulated, SimulationError, SimulationSpec, convert, hot_lines};
 
 /// A scheme as simulations need it.
@@ -26,13 +25,28 @@ use crate::{FirstRows, Simulated, SimulationError, SimulationSpec, convert, hot_
 pub struct SimulatedInstance {
     /// The scheme's entry in the stepped build.
     pub entry: &'static Entry,
-    run: fn(&SimulationSpec<'_>) -> Result<Simulated, SimulationError>,
+    facts: fn(&Values) -> Facts,
+    refuses: fn(&Job) -> Option<&'static str>,
+    sessions: fn(&Job) -> usize,
+    open: Open,
 }
+
+/// Makes a database, which has implicit rows or none.
+type Open = fn(&Schema, &Values, Env, Option<&Arc<dyn ImplicitRows>>) -> Opened;
+
+/// A database without loaded rows, or the reason for which it cannot be made.
+type Opened = Result<Arc<dyn SimulatedDatabase>, MakeError>;
 
 impl SimulatedInstance {
     /// Returns the instance of a scheme with its entry.
     pub const fn of<S: Scheme>(entry: &'static Entry) -> Self {
-        Self { entry, run: run::<S> }
+        Self {
+            entry,
+            facts: Facts::under::<S>,
+            refuses: S::Driver::refuses,
+            sessions: S::Driver::sessions,
+            open: open_under::<S>,
+        }
     }
 
     /// The scheme's name.
@@ -59,32 +73,41 @@ impl SimulatedInstance {
                 self.name()
             )));
         }
-        (self.run)(spec)
+        run(self, spec)
     }
 }
 
-fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationError> {
+fn open_under<S: Scheme>(
+    schema: &Schema,
+    values: &Values,
+    env: Env,
+    rows: Option<&Arc<dyn ImplicitRows>>,
+) -> Opened {
+    Ok(match rows {
+        Some(rows) => Database::<S>::with_implicit_rows(schema, values, env, rows)?,
+        None => Arc::new(Database::<S>::try_new(schema, values, env)?),
+    })
+}
+
+fn run(scheme: &SimulatedInstance, spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationError> {
     let info = WORKLOADS.iter().find(|info| info.name == spec.workload).expect("callers know the workload");
-    let known = || S::Settings::ALL.iter().chain(info.settings).chain(levers::SETTINGS);
+    let known = || scheme.entry.settings.iter().chain(info.settings).chain(levers::SETTINGS);
     let is_known = |(name, _): &(&str, &str)| known().any(|setting| setting.name == *name);
     let given: Vec<(String, String)> =
         spec.values.iter().filter(is_known).map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
     let values = &Values::new(known(), &given)?;
     let mut job = convert::job(&spec.job);
-    job.clients = Facts::under::<S>(values).clients(job.clients, job.workers);
-    if let Some(says) = S::Driver::refuses(&job) {
-        return Err(SimulationError(format!("{}: {says}", S::INFO.name)));
+    job.clients = (scheme.facts)(values).clients(job.clients, job.workers);
+    if let Some(says) = (scheme.refuses)(&job) {
+        return Err(SimulationError(format!("{}: {says}", scheme.name())));
     }
     let Declared { schema, workload } =
         &catalogue::with(spec.workload, values, Declare { spec, values, job })?;
-    let env = Env { slots: S::Driver::sessions(&job) + 1, workers: job.workers };
+    let env = Env { slots: (scheme.sessions)(&job) + 1, workers: job.workers };
     let rows = first_rows(spec, schema, &**workload)?;
-    let db = match &rows {
-        Some(rows) => Database::with_implicit_rows(schema, values, env, rows).map_err(refused)?,
-        None => Arc::new(Database::new(schema, values, env)?),
-    };
+    let db = (scheme.open)(schema, values, env, rows.as_ref()).map_err(refused)?;
     let implicit_rows =
-        rows.as_ref().map_or(0, |rows| db.tables().iter().filter_map(|it| rows.rows(it.id())).sum());
+        rows.as_ref().map_or(0, |rows| db.tables().into_iter().filter_map(|it| rows.rows(it)).sum());
     let timed = Timed::new(spec.machine, spec.placement, job.workers, spec.lookahead_ps);
     let timed = &Rc::new(timed.with_memory(spec.memory));
     timed.run(|| {
@@ -95,9 +118,7 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
         }
         let loaded_ns = clock::now_ns();
         timed.start();
-        let compile = Compile { workload: workload.as_any(), scheme: PhantomData::<S> };
-        let program = catalogue::with(spec.workload, values, compile);
-        let drive = || driver::drive(&db, &*program, &job, &Control::new(job.workers), &());
+        let drive = || db.drive(spec, values, workload.as_any(), &job);
         let driven = catch_unwind(AssertUnwindSafe(drive));
         let run_ns = clock::now_ns();
         let line_bytes = spec.machine.line_bytes as usize;
@@ -106,8 +127,8 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
             (Err(_), Some(stuck)) => {
                 // The workers that wait may have latches of the database, which its end would wait for.
                 core::mem::forget(Arc::clone(&db));
-                let violation = hot_lines::livelock(&db, stuck, job.workers, line_bytes);
-                (driver::RunOutcome::empty(program.types().len()), Some(violation))
+                let violation = hot_lines::livelock(&*db, stuck, job.workers, line_bytes);
+                (RunOutcome::empty(info.types.len()), Some(violation))
             }
             (Err(panic), None) => resume_unwind(panic),
         };
@@ -118,14 +139,16 @@ fn run<S: Scheme>(spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationErro
             if let Some(rows) = &rows {
                 db.make_all_rows(&|share, loader| workload.load(share, loader), &**rows);
             }
-            convert::verdict(workload.check(ledgers)(&db.quiesced(), Share::WHOLE))
+            let (check, mut found) = (workload.check(ledgers), Ok(()));
+            db.show(&mut |rows| found = check(rows, Share::WHOLE));
+            convert::verdict(found)
         } else {
             CheckVerdict::Skipped
         };
         let times = Times { load_ns: loaded_ns - start_ns, check_ns: clock::now_ns() - run_ns };
         let (counts, spent) = timed.counts();
         let hottest = timed.hottest(hot_lines::COUNTED);
-        let (hottest, hot_parts) = hot_lines::name(&db, &hottest, line_bytes, &spent);
+        let (hottest, hot_parts) = hot_lines::name(&*db, &hottest, line_bytes, &spent);
         let measured = measured(outcome, verdict, &times);
         let host_ns = run_ns - loaded_ns;
         Ok(Simulated { measured, counts, spent, hottest, hot_parts, host_ns, implicit_rows })
@@ -166,7 +189,7 @@ struct Declared {
 struct Declare<'s> {
     spec: &'s SimulationSpec<'s>,
     values: &'s Values,
-    job: driver::Job,
+    job: Job,
 }
 
 impl VisitWorkload for Declare<'_> {
@@ -182,20 +205,6 @@ impl VisitWorkload for Declare<'_> {
     }
 }
 
-/// Makes the program of a workload for a scheme: all that is compiled for each pair.
-struct Compile<'w, S> {
-    workload: &'w dyn Any,
-    scheme: PhantomData<S>,
-}
-
-impl<'w, S: Scheme> VisitWorkload for Compile<'w, S> {
-    type Out = Box<dyn Program<S, (), ()> + 'w>;
-
-    fn visit<W: Workload>(self) -> Self::Out {
-        Box::new(Procedures::<W>(self.workload.downcast_ref().expect("the workload of this name")))
-    }
-}
-
 /// Nanoseconds of the host around the transactions.
 struct Times {
     load_ns: u64,
@@ -203,7 +212,7 @@ struct Times {
 }
 
 /// The measurements of a run as those of a native one.
-fn measured(outcome: driver::RunOutcome<Ledger>, verdict: CheckVerdict, times: &Times) -> Measured {
+fn measured(outcome: RunOutcome<Ledger>, verdict: CheckVerdict, times: &Times) -> Measured {
     Measured {
         types: outcome.types.into_iter().map(convert::tally).collect(),
         arrived: convert::arrived(outcome.arrived),

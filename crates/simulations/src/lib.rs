@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod convert;
+mod database;
 mod hot_lines;
 mod instance;
 pub mod pairs;

@@ -124,7 +124,8 @@ pub fn words_of<R: Row + ?Sized>(row: &R) -> &[u64] {
 /// When the width is not the row's.
 #[inline]
 pub fn row_of<R: Row + ?Sized>(words: &[u64]) -> &R {
-    R::ref_from_bytes(words.as_bytes()).expect("a record has its row's width")
+    // The error is left out of the message: it is formatted by code for each type of row.
+    R::ref_from_bytes(words.as_bytes()).unwrap_or_else(|_| panic!("a record has its row's width"))
 }
 
 /// A row over its words, to be changed.
@@ -133,7 +134,8 @@ pub fn row_of<R: Row + ?Sized>(words: &[u64]) -> &R {
 /// When the width is not the row's.
 #[inline]
 pub fn row_of_mut<R: Row + ?Sized>(words: &mut [u64]) -> &mut R {
-    R::mut_from_bytes(words.as_mut_bytes()).expect("a record has its row's width")
+    // As in `row_of`.
+    R::mut_from_bytes(words.as_mut_bytes()).unwrap_or_else(|_| panic!("a record has its row's width"))
 }
 
 /// The direction of a scan.

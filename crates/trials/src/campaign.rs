@@ -11,7 +11,7 @@ use sync::{Arc, Latched, clock, workers};
 use workloads::mix;
 
 use crate::case::{Case, TrialSubject};
-use crate::scripts::Played;
+use crate::scripts::{self, Played};
 use crate::searches::{SEARCHES, SearchedProgram};
 use crate::trial::{Trial, Tried, native};
 use crate::watch::{Patience, Stuck, WatchOutcome, watched};
@@ -380,7 +380,7 @@ impl Campaign {
         let (scheme, given, played) = (self.scheme, self.given.clone(), Arc::new(Latched::default()));
         let theirs = Arc::clone(&played);
         let ended = watched(Patience::default(), move |progress| {
-            (scheme.native.play)(scheme.native.entry, &given, progress, &theirs);
+            scripts::play(&scheme.native, &given, progress, &theirs);
         });
         let mut played = core::mem::take(&mut *played.lock());
         match ended {

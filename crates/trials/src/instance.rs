@@ -2,13 +2,13 @@
 //! are made of instances, so that nothing above this crate needs a scheme's type.
 
 use engine::entry::Entry;
-use engine::setting::SettingError;
+use engine::setting::{SettingError, Values};
 use engine::{Admits, Facts, Scheme};
 use engine_sim::Info as SteppedInfo;
 use engine_sim::setting::SettingError as SteppedError;
-use sync::{Arc, Latched};
+use proof::script::{self, Script, ScriptOutcome};
+use sync::Arc;
 
-use crate::scripts::{self, Played};
 use crate::trial::{Trial, Tried, native, stepped};
 use crate::watch::Progress;
 
@@ -34,7 +34,7 @@ pub struct Native {
     pub(crate) entry: &'static Entry,
     pub(crate) facts: fn(&Given) -> Result<Facts, SettingError>,
     pub(crate) run: fn(Trial<'_>, Option<native::Given>, Arc<Progress>) -> Result<Tried, SettingError>,
-    pub(crate) play: fn(&Entry, &Given, &Progress, &Latched<Played>),
+    pub(crate) play: fn(&Script, &Values) -> Result<ScriptOutcome, SettingError>,
 }
 
 /// The half of a [`TrialInstance`] over the stepped build: explored trials.
@@ -49,7 +49,7 @@ pub struct Stepped {
 impl Native {
     /// Returns the native trials of a scheme with its entry.
     pub const fn of<S: Scheme>(entry: &'static Entry) -> Self {
-        Self { entry, facts: native::facts::<S>, run: native::run::<S>, play: scripts::play::<S> }
+        Self { entry, facts: native::facts::<S>, run: native::run::<S>, play: script::play::<S> }
     }
 }
 

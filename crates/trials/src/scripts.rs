@@ -1,11 +1,11 @@
 //! Scripts: the anomalies of the literature, played on a scheme.
 
-use engine::entry::Entry;
-use engine::setting::{Settings, Values};
-use engine::{Facts, Scheme, levers};
-use proof::script::{self, SCRIPTS, Script, ScriptOutcome, Subject};
+use engine::levers;
+use engine::setting::Values;
+use proof::script::{self, SCRIPTS, Script, Subject};
 use sync::Latched;
 
+use crate::Native;
 use crate::watch::{Progress, Stuck};
 
 /// The number of stuck scripts after which no further script is played: each takes a while to be given up.
@@ -34,8 +34,8 @@ impl Played {
 
 /// Plays all scripts on a scheme under settings of the scheme; settings of the engine make no difference to scripts.
 /// The results so far are in `played`.
-pub(crate) fn play<S: Scheme>(
-    entry: &Entry,
+pub(crate) fn play(
+    scheme: &Native,
     given: &[(String, String)],
     progress: &Progress,
     played: &Latched<Played>,
@@ -43,24 +43,15 @@ pub(crate) fn play<S: Scheme>(
     // Levers do not apply to scripts: a script itself says what is read before it is written, and its rows have one
     // column group.
     let own: Vec<_> = given.iter().filter(|(name, _)| !levers::is_lever(name)).cloned().collect();
-    let values = Values::new(S::Settings::ALL, &own).expect("legal settings");
+    let entry = scheme.entry;
+    let values = Values::new(entry.settings, &own).expect("legal settings");
+    let level = (scheme.facts)(&own).expect("legal settings").isolation;
     let outcomes = if own.is_empty() { entry.outcomes } else { &[] };
-    let subject = Subject { scheme: S::INFO.name, level: Facts::under::<S>(&values).isolation, outcomes };
-    let play = |script: &Script| script::play::<S>(script, &values).expect("settings that agree");
-    play_all(subject, &play, progress, played);
-}
-
-/// Plays all scripts by `play`.
-fn play_all(
-    subject: Subject<'_>,
-    play: &dyn Fn(&Script) -> ScriptOutcome,
-    progress: &Progress,
-    played: &Latched<Played>,
-) {
+    let subject = Subject { scheme: entry.info.name, level, outcomes };
     let mut stuck = 0;
     for (name, text) in SCRIPTS {
         let script = Script::parse(name, text).expect("the scripts that come along are well-formed");
-        let outcome = play(&script);
+        let outcome = (scheme.play)(&script, &values).expect("settings that agree");
         let verdict = script::judge(&script, &outcome, subject);
         let mut played = played.lock();
         played.count += 1;

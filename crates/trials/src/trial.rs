@@ -47,16 +47,17 @@ impl Tried {
     }
 }
 
-/// Defines trials over one build of the engine.
+/// Defines trials over one build of the engine, where `$observed` makes of the records what gives sessions
+/// their observers.
 macro_rules! trial {
-    ($engine:ident, $workloads:ident) => {
+    ($engine:ident, $workloads:ident, $observed:expr) => {
         use stdx::Rng;
         use $engine::driver::{self, Control, Job, Limit};
         use $engine::setting::{Setting, SettingError, Settings, Values};
         use $engine::{
-            Abort, ClientId, Database, Drive, Env, Facts, Forecast, Homes, Isolation, Layout, Loader,
-            Procedures, Quiesced, Records, Schema, Scheme, Share, Transaction, TxnType, TypedView, Violation,
-            Workload, levers,
+            Abort, AnyDatabase, ClientId, Database, Drive, Env, Facts, Forecast, Homes, Isolation, Layout,
+            Loader, Procedures, Quiesced, Records, Schema, Scheme, Share, Transaction, TxnType, TypedLoader,
+            TypedView, Violation, Workload, levers,
         };
         use $workloads::mix::{Act, Input, LoadedRows, Mix};
 
@@ -137,21 +138,30 @@ macro_rules! trial {
             let values = values(S::Settings::ALL, trial)?;
             let facts = Facts::under::<S>(&values);
             let clients = facts.clients(trial.clients, trial.workers);
-            let (schema, mut noted) = declare(&values, trial, clients, given, progress)?;
+            let (schema, noted) = declare(&values, trial, clients, given, progress)?;
             let env = Env { slots: clients + trial.workers, workers: trial.workers };
             let db = Database::<S>::new(&schema, &values, env)?;
-            db.load(&noted, 1);
-            let records = Records::default();
-            carry_out(&values, trial, &facts, given, &mut noted, &|noted, job| {
-                _ = driver::drive(&db, &Procedures(noted), job, &Control::new(job.workers), &&records);
-            });
-            let checked = noted.check(&TypedView(&db.quiesced()), Share::WHOLE, &[]);
-            Ok(Tried {
-                history: records.into_history(),
-                promise: promise(facts.isolation),
-                has_serial_stamps: S::SERIAL_STAMPS,
-                noticed: checked.err().map(|violation| violation.to_string()),
-            })
+            Ok(carry_out(&db, &values, trial, &facts, given, noted))
+        }
+
+        /// A database without the type of its scheme.
+        trait TrialDatabase: AnyDatabase {
+            /// See [`Scheme::SERIAL_STAMPS`].
+            fn has_serial_stamps(&self) -> bool;
+
+            /// Does a job, and records what its sessions see and do.
+            fn drive(&self, noted: &Noted, job: &Job, records: &Records);
+        }
+
+        impl<S: Scheme> TrialDatabase for Database<S> {
+            fn has_serial_stamps(&self) -> bool {
+                S::SERIAL_STAMPS
+            }
+
+            fn drive(&self, noted: &Noted, job: &Job, records: &Records) {
+                let control = Control::new(job.workers);
+                _ = driver::drive(self, &Procedures(noted), job, &control, &$observed(records));
+            }
         }
 
         /// The values of all settings that a trial of a scheme with settings of its own has.
@@ -178,15 +188,17 @@ macro_rules! trial {
             Ok((schema, Noted { mix, progress }))
         }
 
-        /// Has all jobs of a trial done by `run`.
+        /// Does all jobs of a trial on an empty database.
         fn carry_out(
+            db: &dyn TrialDatabase,
             values: &Values,
             trial: Trial<'_>,
             facts: &Facts,
             given: Option<Given>,
-            noted: &mut Noted,
-            run: &dyn Fn(&Noted, &Job),
-        ) {
+            mut noted: Noted,
+        ) -> Tried {
+            db.load_rows(1, &|share, rows| noted.load(share, &mut TypedLoader::new(rows)));
+            let records = Records::default();
             let clients = facts.clients(trial.clients, trial.workers);
             let job = Job {
                 reads_first: levers::reads_first(values),
@@ -195,11 +207,20 @@ macro_rules! trial {
                 ..Job::new(trial.workers, clients, Limit::Requests(trial.requests), trial.seed)
             };
             match given {
-                None => run(noted, &job),
+                None => db.drive(&noted, &job, &records),
                 Some(given) => given.acts.iter().for_each(|act| {
                     noted.mix.enter(act);
-                    run(noted, &Job { clients: facts.clients(act.len(), trial.workers), ..of_act(act, job) });
+                    let clients = facts.clients(act.len(), trial.workers);
+                    db.drive(&noted, &Job { clients, ..of_act(act, job) }, &records);
                 }),
+            }
+            let mut checked = Ok(());
+            db.show(&mut |rows| checked = noted.check(&TypedView(rows), Share::WHOLE, &[]));
+            Tried {
+                history: records.into_history(),
+                promise: promise(facts.isolation),
+                has_serial_stamps: db.has_serial_stamps(),
+                noticed: checked.err().map(|violation| violation.to_string()),
             }
         }
 
@@ -223,7 +244,7 @@ macro_rules! trial {
 
 /// Trials on threads of this machine.
 pub(crate) mod native {
-    trial!(engine, workloads);
+    trial!(engine, workloads, core::convert::identity);
 
     /// Returns the facts of a scheme under settings of the scheme and of the engine.
     ///
@@ -236,7 +257,8 @@ pub(crate) mod native {
     }
 }
 
-/// Trials over stepped primitives: under a schedule of [`sim`], every access to a shared word is a step.
+/// Trials over stepped primitives: under a schedule of [`sim`], every access to a shared word is a step. The observer
+/// is optional, as in simulated runs, so that both have one type of session, which is compiled once for each scheme.
 pub(crate) mod stepped {
-    trial!(engine_sim, workloads_sim);
+    trial!(engine_sim, workloads_sim, Some);
 }

@@ -431,7 +431,7 @@ impl Transaction for MockTxn<'_> {
         Ok(())
     }
 
-    fn prefetch<G: Groups>(&mut self, _: G, _: impl Iterator<Item = G::Key> + Clone) {}
+    fn prefetch<G: Groups>(&mut self, _: G, _: impl Iterator<Item = G::Key>) {}
 }
 
 /// The drive of all fixtures: workers, clients and seed.

@@ -207,9 +207,10 @@ impl Client {
     }
 
     /// Hears how an attempt ended, and whether something is left of its request.
+    #[inline]
     fn hear<S: Scheme, V: Observe>(
         &mut self,
-        part: Part<'_, S, V>,
+        part: &Part<'_, S, V>,
         books: &mut Books<'_>,
         (result, has_rest): Ended,
     ) {
@@ -425,12 +426,13 @@ impl<'s, 'r, S: Scheme, V: Observe> Desk<'s, 'r, S, V> {
 
     /// A client hears how an attempt ended, and what is left of its request; if nothing is, and the batch is to be
     /// assured first, then.
+    #[inline]
     pub(super) fn hear(&mut self, client: usize, (result, has_rest): Ended) {
         let Self { part, roster, clients, books, answers, .. } = self;
         if roster.holds_back && !has_rest && !is_aborted(&result) {
             answers.push_back(Answer { batch: roster.number, client, result });
         } else {
-            clients[client].hear(*part, books, (result, has_rest));
+            clients[client].hear(part, books, (result, has_rest));
         }
     }
 
@@ -438,7 +440,7 @@ impl<'s, 'r, S: Scheme, V: Observe> Desk<'s, 'r, S, V> {
     fn tell(&mut self, assured: u64) {
         while let Some(answer) = self.answers.pop_front_if(|answer| answer.batch <= assured) {
             let client = &mut self.clients[answer.client];
-            client.hear(self.part, &mut self.books, (answer.result, false));
+            client.hear(&self.part, &mut self.books, (answer.result, false));
         }
     }
 

@@ -4,15 +4,16 @@
 //! indirect call, whose target is the same in a whole run and so is predicted, and a branch on whether the key has one
 //! word.
 
-use core::ops::{Bound, ControlFlow, Range, RangeBounds};
+use core::ops::{Bound, ControlFlow, RangeBounds};
 
 use storage::{
     Additive, AnyKey, CoreKey, Groups, Home, Index, IndexOn, IndexedKey, Indexes, Key, Row, SecondaryKeys,
     Table, TableId, Which, row_of, row_of_mut, words_of,
 };
 
+use super::prefetch::CHUNK;
 use super::words::Homes;
-use super::{Attempt, PREFETCHED_AHEAD, Target, ahead, target, with_core};
+use super::{Attempt, GroupsOf, Target, in_chunks, numbers, target, with_core};
 use crate::database::bounds;
 use crate::driver::Driver;
 use crate::{Abort, Direction, Observer, Scheme, Sink, Transaction, Write};
@@ -85,7 +86,7 @@ pub(crate) trait WordTxn {
     fn decide(&mut self);
 
     /// Asks for the memory of column groups of rows ahead of their use, for keys of the width of the primary key.
-    fn fetch(&mut self, table: TableId, groups: Range<usize>, keys: &[AnyKey]);
+    fn fetch(&mut self, groups: GroupsOf, keys: &[AnyKey]);
 }
 
 impl<S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, '_, S, O, L> {
@@ -94,7 +95,7 @@ impl<S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, '_, S, O, L> {
     }
 
     fn marks(&self) -> bool {
-        O::MARKS
+        self.session.observer.marks()
     }
 
     fn read(&mut self, target: Target, home: Home, key: &AnyKey) -> Result<Option<&[u64]>, Abort> {
@@ -152,9 +153,7 @@ impl<S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, '_, S, O, L> {
         self.receive();
         self.reach(homes)?;
         let (table, _, which) = shown;
-        if O::MARKS {
-            walk::<AnyKey, _, _, _>(self, shown, keys, direction, see)
-        } else if self.tables().get(table).key_words(which) == 1 {
+        if !O::ANY_WIDTH && self.tables().get(table).key_words(which) == 1 {
             walk::<u64, _, _, _>(self, shown, keys, direction, see)
         } else {
             walk::<AnyKey, _, _, _>(self, shown, keys, direction, see)
@@ -165,19 +164,12 @@ impl<S: Scheme, O: Observer, L: Sink> WordTxn for Attempt<'_, '_, S, O, L> {
         self.decided();
     }
 
-    fn fetch(&mut self, table: TableId, groups: Range<usize>, keys: &[AnyKey]) {
-        if S::Driver::PLANS && self.session.is_fetched {
-            return;
-        }
-        let store = self.tables().get(table);
-        let index = store.index(Which::Primary);
-        let groups = || groups.clone();
-        if O::MARKS {
-            ahead(index, keys.iter().copied(), groups);
-        } else if store.key_words(Which::Primary) == 1 {
-            ahead(index, keys.iter().map(|key| u64::of_any(*key)), groups);
+    fn fetch(&mut self, groups: GroupsOf, keys: &[AnyKey]) {
+        if !O::ANY_WIDTH && self.tables().get(groups.0).key_words(Which::Primary) == 1 {
+            let keys = keys.iter().map(|key| u64::of_any(*key));
+            in_chunks(keys, |keys| self.prefetch_words(groups.clone(), keys));
         } else {
-            ahead(index, keys.iter().copied(), groups);
+            keys.chunks(CHUNK).for_each(|keys| self.prefetch_words(groups.clone(), keys));
         }
     }
 }
@@ -333,19 +325,9 @@ impl Transaction for ErasedAttempt<'_> {
     }
 
     #[inline]
-    fn prefetch<G: Groups>(&mut self, groups: G, keys: impl Iterator<Item = G::Key> + Clone) {
-        let first = groups.numbers().next().unwrap_or(0);
-        let numbers = first..first + groups.numbers().count();
-        let mut some = [AnyKey::One(0); PREFETCHED_AHEAD];
-        let mut keys = keys.peekable();
-        while keys.peek().is_some() {
-            let mut len = 0;
-            for (place, key) in some.iter_mut().zip(&mut keys) {
-                *place = key.ordered().any();
-                len += 1;
-            }
-            self.txn.fetch(groups.id(), numbers.clone(), &some[..len]);
-        }
+    fn prefetch<G: Groups>(&mut self, groups: G, keys: impl Iterator<Item = G::Key>) {
+        let groups = (groups.id(), numbers(groups));
+        in_chunks(keys.map(|key| key.ordered().any()), |keys| self.txn.fetch(groups.clone(), keys));
     }
 }
 

@@ -11,7 +11,7 @@ use sync::plant::is_planted;
 
 use super::moving::changed;
 use super::touches::{addition, range, spot};
-use super::{Attempt, Place, Session, Unlink, installs, with_core};
+use super::{Attempt, Place, Session, Unlink, installs};
 use crate::Position;
 use crate::driver::Driver;
 use crate::meter::Phase;
@@ -163,11 +163,12 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
         let words = own_writes::read(session.db.scheme(), &mut session.txn, record)?;
-        if O::MARKS {
+        let marks = session.observer.marks();
+        if marks {
             session.observer.read(facet(row.table(), target.group), key.any(), words.map(mark_of));
         }
         session.meter.switch(Phase::Useful);
-        Ok(words.map(|words| row.table().part(target.number(), row_words::<O>(words))))
+        Ok(words.map(|words| row.table().part(target.number(), row_words(marks, words))))
     }
 
     /// Writes a row: the words of the column group, to be changed, `None` when the key is not there. Not for a group
@@ -205,13 +206,14 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             return Ok(None);
         }
         let words = own_writes::write(session.db.scheme(), &mut session.txn, record, how)?;
-        if O::MARKS && (reads || words.is_none()) {
+        let marks = session.observer.marks();
+        if marks && (reads || words.is_none()) {
             session.observer.read(facet(), key.any(), words.as_deref().map(mark_of));
         }
         session.meter.switch(Phase::Useful);
         let Some(words) = words else { return Ok(None) };
         stamp(&mut session.observer, facet, key, record.id(), words);
-        Ok(Some((row, row_words_mut::<O>(words))))
+        Ok(Some((row, row_words_mut(marks, words))))
     }
 
     /// Reads a row and changes it, its secondary keys included: `false` when the key is not there. `change` is given
@@ -224,12 +226,13 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         key: K,
         change: &mut dyn FnMut(&mut [u64]) -> Option<[SecondaryKeys; 2]>,
     ) -> Result<bool, Abort> {
+        let marks = self.session.observer.marks();
         let Some((row, words)) = self.write_record(target, home, key, Write::Modify)? else {
             return Ok(false);
         };
         let store = row.table();
         let changes = change(store.part_mut(target.number(), words));
-        if O::MARKS {
+        if marks {
             let [before, after] = changes.unwrap_or_else(|| {
                 let keys = if store.is_shared() {
                     // A write of a shared record is one of all its entries.
@@ -324,7 +327,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         for (group, value) in values.iter().enumerate() {
             insert.group(group as u16, value)?;
         }
-        if O::MARKS && store.is_shared() {
+        if insert.attempt.session.observer.marks() && store.is_shared() {
             insert.tell()?;
         }
         let is_new = insert.is_new;
@@ -356,7 +359,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let mut had = [None; 2];
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
-        let scheme = session.db.scheme();
+        let (scheme, marks) = (session.db.scheme(), session.observer.marks());
         for other in 0..store.groups() {
             assert!(
                 other == group || store.indexes(other) == 0,
@@ -365,11 +368,11 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
         if store.indexes(group) > 0 {
             let words = own_writes::read(scheme, &mut session.txn, row.record(group))?;
-            if O::MARKS {
+            if marks {
                 session.observer.read(facet(store, target.group), key, words.map(mark_of));
             }
             let Some(words) = words else { return Ok(false) };
-            let words = store.part(group, row_words::<O>(words));
+            let words = store.part(group, row_words(marks, words));
             had = store.secondary_keys(group, key, words);
             for (position, secondary) in had.into_iter().enumerate() {
                 let which = Which::Secondary { group: target.group, position: position as u16 };
@@ -383,12 +386,12 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
                 session.saw(facet(store, target.group), key, None);
                 return Ok(false);
             }
-            if O::MARKS {
+            if marks {
                 let facet = Facet::primary(table, record.group());
                 session.observer.write(record.id(), facet, key, true);
             }
         }
-        if O::MARKS {
+        if marks {
             session.observer.entries(row.record(group).id(), facet(store, target.group), &had, &[None; 2]);
         }
         if S::Driver::PLANS {
@@ -429,10 +432,10 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// Enters a row under a key of one index; if the key is there already, returns the row that has it.
     #[inline]
-    pub(super) fn enter<K: CoreKey>(
+    pub(super) fn enter(
         &mut self,
         index: IndexRef<'db, S>,
-        key: K,
+        key: AnyKey,
         row: RowRef<'db, S>,
     ) -> Result<Insertion<'db, S>, Abort> {
         self.session.meter.switch(Phase::Index);
@@ -440,7 +443,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     }
 
     /// Like `enter`, while the meter is in the phase of finding rows already.
-    #[inline]
+    #[inline(never)]
     fn enter_found<K: CoreKey>(
         &mut self,
         index: IndexRef<'db, S>,
@@ -534,7 +537,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     ) -> Result<(), Abort> {
         let store = row.table();
         let now = store.secondary_keys(usize::from(group), primary, value);
-        if O::MARKS && !store.is_shared() {
+        if self.session.observer.marks() && !store.is_shared() {
             let record = row.record(usize::from(group));
             self.session.observer.entries(record.id(), facet(store, group), &[None; 2], &now);
         }
@@ -544,14 +547,14 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
         for (position, key) in now.into_iter().flatten().enumerate() {
             let which = Which::Secondary { group, position: position as u16 };
-            with_core!(O, key, |core| self.enter_by(which, core, row))?;
+            self.enter_by(which, key, row)?;
         }
         Ok(())
     }
 
     /// Enters a row into a secondary index.
-    fn enter_by<K: CoreKey>(&mut self, which: Which, key: K, row: RowRef<'db, S>) -> Result<(), Abort> {
-        self.reach_home(row.table().home(which, key.any()))?;
+    fn enter_by(&mut self, which: Which, key: AnyKey, row: RowRef<'db, S>) -> Result<(), Abort> {
+        self.reach_home(row.table().home(which, key))?;
         self.touch(|| addition(row.table(), which, key))?;
         if installs::<S>() {
             return self.enter_privately(which, key, row);
@@ -560,7 +563,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             Insertion::Added => {
                 if let (Some(unlink), Which::Secondary { position, .. }) = (self.session.added.of(row), which)
                 {
-                    unlink.secondary[usize::from(position)] = Some((which, key.any()));
+                    unlink.secondary[usize::from(position)] = Some((which, key));
                 }
                 Ok(())
             }
@@ -570,14 +573,14 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     }
 
     /// Like `enter`, for a secondary key whose entry stays private to this attempt.
-    pub(super) fn enter_privately<K: CoreKey>(
+    pub(super) fn enter_privately(
         &mut self,
         which: Which,
-        key: K,
+        key: AnyKey,
         row: RowRef<'db, S>,
     ) -> Result<(), Abort> {
         let session = &mut *self.session;
-        let place = Place { table: row.table().id(), which, key: key.any() };
+        let place = Place { table: row.table().id(), which, key };
         if session.private.restore(place, row) {
             return Ok(());
         }
@@ -606,7 +609,7 @@ fn stamp<O: Observer, K: CoreKey>(
     record: usize,
     words: &mut [u64],
 ) {
-    if O::MARKS {
+    if observer.marks() {
         set_mark(words, observer.write(record, facet(), key.any(), false));
     }
 }
@@ -615,7 +618,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     /// Reports to the observer that the attempt saw a key's value, or its absence.
     #[inline]
     fn saw<K: CoreKey>(&mut self, facet: Facet, key: K, mark: Option<u64>) {
-        if O::MARKS {
+        if self.observer.marks() {
             self.observer.read(facet, key.any(), mark);
         }
     }
@@ -660,6 +663,7 @@ impl<K: CoreKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O, L>
         let is_shared = store.is_shared();
         self.given += 1;
         let session = &mut *self.attempt.session;
+        let marks = session.observer.marks();
         let record = self.row.record(number);
         session.touched(record.id(), self.key);
         session.meter.switch(Phase::Cc);
@@ -676,7 +680,7 @@ impl<K: CoreKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O, L>
             // this attempt's own entry.
             return Err(Abort::WriteConflict);
         }
-        if O::MARKS && !self.is_new {
+        if marks && !self.is_new {
             // An insert that finds a value does not say which version it found.
             let words = own_writes::read(session.db.scheme(), &mut session.txn, record)?;
             session.observer.read(facet(store, group), self.key.any(), words.map(mark_of));
@@ -689,8 +693,8 @@ impl<K: CoreKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O, L>
             self.may_adopt = true;
         }
         if let Some(words) = words {
-            store.part_mut(number, row_words_mut::<O>(words)).copy_from_slice(value);
-            if O::MARKS && !is_shared && store.lookup() != Lookup::Heap {
+            store.part_mut(number, row_words_mut(marks, words)).copy_from_slice(value);
+            if marks && !is_shared && store.lookup() != Lookup::Heap {
                 stamp(&mut session.observer, || facet(store, group), self.key, record.id(), words);
             }
             if !self.is_added {
@@ -715,7 +719,7 @@ impl<K: CoreKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O, L>
         let words = words.expect("an attempt knows what it has inserted");
         let facet = Facet::primary(row.table().id(), 0);
         set_mark(words, session.observer.write(record.id(), facet, key.any(), false));
-        let entries = row.table().entries(key.any(), row_words::<O>(words));
+        let entries = row.table().entries(key.any(), row_words(true, words));
         session.observer.entries(record.id(), facet, &[None; 2], &entries);
         Ok(())
     }
@@ -759,7 +763,7 @@ where
         attempt.touch(|| range(store, which, (from, to)))?;
         let index = store.index(which);
         let facet = Facet::of(table, which, store.record_of(usize::from(group)));
-        if O::MARKS {
+        if attempt.session.observer.marks() {
             let keys = (from.map(K::any), to.map(K::any));
             attempt.session.observer.scan(facet, store.key_words(which), keys, direction);
         }
@@ -788,12 +792,13 @@ where
         let record = row.record(usize::from(self.group));
         let words = own_writes::read(session.db.scheme(), &mut session.txn, record)?;
         session.meter.switch(Phase::Useful);
+        let marks = session.observer.marks();
         let mut flow = ControlFlow::Continue(());
         if let Some(words) = words
             && let Some(seen) =
-                (self.see)(key, row.table().part(usize::from(self.group), row_words::<O>(words)))
+                (self.see)(key, row.table().part(usize::from(self.group), row_words(marks, words)))
         {
-            if O::MARKS {
+            if marks {
                 session.observer.row(key.any(), mark_of(words));
             }
             flow = seen;

@@ -217,21 +217,21 @@ impl Scaling {
     }
 
     /// Returns a table with a row for each result: its shares, and some figures before them.
-    fn shares<const N: usize>(
+    fn shares(
         &self,
         results: &[Option<Run>],
-        (heads, names): (&[&str], [&str; N]),
+        (heads, names): (&[&str], &[&str]),
         figures: impl Fn(&Run) -> (Vec<String>, Option<&BTreeMap<String, f64>>),
     ) -> String {
         let mut table = Table::default();
-        table.row(["scheme", "cores"].iter().chain(heads).chain(&names).copied());
+        table.row(["scheme", "cores"].iter().chain(heads).chain(names).copied());
         for run in self.rows(results).flat_map(|(_, of_scheme)| of_scheme).flatten() {
             if run.throughput_txn_s.is_none() {
                 continue;
             }
             let (figures, shares) = figures(run);
-            let share = |name| shares.and_then(|shares| shares.get(name)).copied();
-            let shares = names.map(|name| share(name).map_or_else(|| "-".to_owned(), percent));
+            let share = |name: &&str| shares.and_then(|shares| shares.get(*name)).copied();
+            let shares = names.iter().map(|name| share(name).map_or_else(|| "-".to_owned(), percent));
             let head = [run.choices.scheme.clone(), run.choices.workers.to_string()];
             table.row(head.into_iter().chain(figures).chain(shares));
         }
@@ -239,14 +239,20 @@ impl Scaling {
     }
 
     fn parts(&self, results: &[Option<Run>]) -> String {
-        self.shares(results, (&["aborts"], PARTS), |run| {
+        self.shares(results, (&["aborts"], &PARTS), |run| {
             let aborts = run.abort_rate.map_or_else(|| "-".to_owned(), percent);
             (vec![aborts], run.simulation.as_ref().map(|simulation| &simulation.spent))
         })
     }
 
     fn phases(&self, results: &[Option<Run>]) -> String {
-        self.shares(results, (&[], Phase::NAMES), |run| (Vec::new(), run.breakdown.as_ref()))
+        // Most schemes need no footprints.
+        let footprint = Phase::Footprint.name();
+        let phases = results.iter().flatten().filter_map(|run| run.breakdown.as_ref());
+        let is_any = phases.filter_map(|phases| phases.get(footprint)).any(|share| *share > 0.0);
+        let names = Phase::NAMES.into_iter().filter(|name| is_any || *name != footprint);
+        let names: Vec<&str> = names.collect();
+        self.shares(results, (&[], &names), |run| (Vec::new(), run.breakdown.as_ref()))
     }
 
     /// Returns the lines, or the parts, for which threads waited longest.

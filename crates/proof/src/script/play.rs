@@ -18,8 +18,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use engine::driver::{self, Control, Driver, Job, Limit, Retry, TypeTally};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Procedures, Quiesced, Records, Schema,
-    Scheme, Share, Transaction, TxnType, TypedView, Violation, Workload,
+    Abort, AnyDatabase, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Procedures, Quiesced,
+    Records, Schema, Scheme, Share, Transaction, TxnType, TypedLoader, TypedView, Violation, Workload,
 };
 use stdx::{Rng, panics};
 use sync::{Latched, clock, waiter};
@@ -93,37 +93,60 @@ pub enum Ending {
 /// # Errors
 /// Settings of the scheme that contradict each other.
 pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<ScriptOutcome, SettingError> {
-    let (mut schema, records) = (Schema::new(), Records::default());
+    let is_batched = S::Driver::refuses(&job_of_turns()).is_some();
+    play_on(script, is_batched, &|schema, env| Ok(Box::new(Database::<S>::new(schema, values, env)?)))
+}
+
+/// Plays a script on the database that `open` makes: compiled once, and not for each scheme.
+fn play_on(
+    script: &Script,
+    is_batched: bool,
+    open: &dyn Fn(&Schema, Env) -> Opened,
+) -> Result<ScriptOutcome, SettingError> {
+    let mut schema = Schema::new();
     let stage = Stage::declare(&mut schema);
     schema.mark_values();
-    let is_batched = S::Driver::refuses(&job_of_turns()).is_some();
     let show = Show { script: script.clone(), stage, state: Latched::new(State::new(script, is_batched)) };
-    let db = Database::<S>::new(&schema, values, Env { slots: script.txns() + 1, workers: 1 })?;
-    db.load(&show, 1);
-    // Nobody asks for the history. A session with another observer would be compiled once more for every scheme.
-    let run =
-        |job: &Job, control: &Control| driver::drive(&db, &Procedures(&show), job, control, &&records).types;
-    if show.play(&run, &|| rest(&db)) {
-        let rows = show.stage.rows(&TypedView(&db.quiesced()));
-        show.state.lock().outcome.rows = rows;
+    let db = &*open(&schema, Env { slots: script.txns() + 1, workers: 1 })?;
+    db.load_rows(1, &|share, rows| show.load(share, &mut TypedLoader::new(rows)));
+    if show.play(&|job, control| db.drive(&show, job, control), &|| db.rest()) {
+        db.show(&mut |rows| show.state.lock().outcome.rows = show.stage.rows(&TypedView(rows)));
     }
     Ok(show.state.into_inner().outcome)
+}
+
+/// An empty database, or the reason for which its settings do not go together.
+type Opened = Result<Box<dyn StagedDatabase>, SettingError>;
+
+/// A database on which a script is played, without the type of its scheme.
+trait StagedDatabase: AnyDatabase {
+    /// Runs a part of the script, and returns its outcomes by the type of the transaction.
+    fn drive(&self, show: &Show, job: &Job, control: &Control) -> Vec<TypeTally>;
+
+    /// Runs the scheme's periodic work while no transaction is open.
+    fn rest(&self);
+}
+
+impl<S: Scheme> StagedDatabase for Database<S> {
+    fn drive(&self, show: &Show, job: &Job, control: &Control) -> Vec<TypeTally> {
+        // Nobody asks for the history. A session with another observer would be compiled once more for every scheme.
+        driver::drive(self, &Procedures(show), job, control, &&Records::default()).types
+    }
+
+    fn rest(&self) {
+        for _ in 0..3 {
+            self.scheme().maintain(0);
+            // The scheme may go by the clock.
+            if self.facts().keeps_versions || self.scheme().watermark().is_some() {
+                waiter::pause_ns(1_500_000);
+            }
+        }
+    }
 }
 
 /// The job of a part of a script whose steps have turns.
 fn job_of_turns() -> Job {
     Job { retry: Retry::Drop, ..Job::new(1, 1, Limit::Requests(2), 1) }
-}
-
-/// Runs the scheme's periodic work while no transaction is open.
-fn rest<S: Scheme>(db: &Database<S>) {
-    for _ in 0..3 {
-        db.scheme().maintain(0);
-        // The scheme may go by the clock.
-        if db.facts().keeps_versions || db.scheme().watermark().is_some() {
-            waiter::pause_ns(1_500_000);
-        }
-    }
 }
 
 /// The transactions of a script, cut into parts where none is open; each part is in the order of first steps.

@@ -147,7 +147,9 @@ fn what_is_rolled_back_or_missing_is_added_to_nothing() {
 struct Installed(Vec<[Option<Vec<u64>>; 2]>);
 
 impl Observer for Installed {
-    const ON: bool = true;
+    fn listens(&self) -> bool {
+        true
+    }
 
     fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, before: Option<&[u64]>, after: Option<&[u64]>) {
         self.0.push([before, after].map(|value| value.map(<[u64]>::to_vec)));

@@ -65,7 +65,9 @@ impl Gate {
 struct Counted(Arc<AtomicU64>);
 
 impl Observer for Counted {
-    const ON: bool = true;
+    fn listens(&self) -> bool {
+        true
+    }
 
     fn outcome(&mut self, outcome: Result<Stamp, Abort>) {
         self.0.fetch_add(u64::from(outcome.is_ok()), Ordering::Relaxed);

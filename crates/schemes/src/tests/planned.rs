@@ -3,7 +3,7 @@
 
 use engine::driver::{self, Control, Driver, Job, Limit, Retry};
 use engine::setting::{Settings, Values};
-use engine::{Abort, Database, Drive, Env, Homes, Schema, Scheme, Ticket, Transaction, Workload};
+use engine::{Abort, Database, Drive, Env, Homes, Phase, Schema, Scheme, Ticket, Transaction, Workload};
 use sync::workers;
 
 use crate::deterministic::bohm::Bohm;
@@ -60,6 +60,10 @@ fn run<S: Scheme>(plan: Plan, requests: u64, pause_ns: u64) -> Run {
     db.load(&programs, 1);
     let job = Job { pause_ns, ..job(plan, Limit::Requests(requests)) };
     let outcome = driver::run(&db, &programs, &job, &Control::new(plan.workers));
+    assert!(
+        outcome.phase_ticks[Phase::Footprint as usize] > 0,
+        "the time in which footprints are found is counted apart"
+    );
     let after = Model::of(&db, &programs);
     let memory = db.memory();
     assert_eq!(memory[0].entries, after.items.len(), "deleted keys leave the index at once");

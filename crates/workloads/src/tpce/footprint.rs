@@ -364,7 +364,7 @@ mod tests {
             scanned
         }
 
-        fn prefetch<G: Groups>(&mut self, _: G, _: impl Iterator<Item = G::Key> + Clone) {}
+        fn prefetch<G: Groups>(&mut self, _: G, _: impl Iterator<Item = G::Key>) {}
     }
 
     /// The homes of the index entries that a request inserts or moves in other granules than that of its trade.

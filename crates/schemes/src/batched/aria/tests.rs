@@ -286,7 +286,9 @@ struct Heard {
 }
 
 impl Observer for Heard {
-    const ON: bool = true;
+    fn listens(&self) -> bool {
+        true
+    }
 
     fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, before: Option<&[u64]>, after: Option<&[u64]>) {
         let mark = |words: &[u64]| words[0];

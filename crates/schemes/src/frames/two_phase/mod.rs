@@ -416,8 +416,8 @@ impl<R: ConflictRule> Lock<'_, R> {
 
     /// The value that the record has, for an observer that listens.
     #[inline]
-    fn stored<'c, O: Observer>(&self, _: &O, copy: &'c mut CopyBuffer) -> Option<&'c [u64]> {
-        if !O::ON || !self.record.header().has_value() {
+    fn stored<'c, O: Observer>(&self, observer: &O, copy: &'c mut CopyBuffer) -> Option<&'c [u64]> {
+        if !observer.listens() || !self.record.header().has_value() {
             return None;
         }
         let copy = copy.room(self.record.width());

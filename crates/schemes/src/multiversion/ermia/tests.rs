@@ -57,7 +57,9 @@ type Done = Result<(), Abort>;
 struct LastStamp(u64);
 
 impl Observer for LastStamp {
-    const ON: bool = true;
+    fn listens(&self) -> bool {
+        true
+    }
 
     fn outcome(&mut self, outcome: Result<Stamp, Abort>) {
         if let Ok(Stamp(stamp)) = outcome {

@@ -109,7 +109,9 @@ fn a_lock_is_waited_for_as_long_as_is_set() {
 struct Midway<F>(F);
 
 impl<F: Fn() + Send> Observer for Midway<F> {
-    const ON: bool = true;
+    fn listens(&self) -> bool {
+        true
+    }
 
     fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>, _: Option<&[u64]>) {
         self.0();

@@ -119,7 +119,9 @@ fn a_read_below_an_undecided_version_still_keeps_earlier_writers_out() {
 struct Marks(Vec<u64>);
 
 impl Observer for Marks {
-    const ON: bool = true;
+    fn listens(&self) -> bool {
+        true
+    }
 
     fn installed<S: Shape>(&mut self, record: RecordRef<'_, S>, _: Option<&[u64]>, _: Option<&[u64]>) {
         let header: &dyn Any = record.header();

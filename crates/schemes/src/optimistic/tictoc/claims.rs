@@ -27,7 +27,9 @@ const LATE: Place = Place::new(0, 3);
 struct LastStamp(u64);
 
 impl Observer for LastStamp {
-    const ON: bool = true;
+    fn listens(&self) -> bool {
+        true
+    }
 
     fn outcome(&mut self, outcome: Result<Stamp, Abort>) {
         if let Ok(Stamp(stamp)) = outcome {

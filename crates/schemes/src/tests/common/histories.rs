@@ -45,7 +45,9 @@ pub(crate) struct Committed {
 struct LastStamp(u64);
 
 impl Observer for LastStamp {
-    const ON: bool = true;
+    fn listens(&self) -> bool {
+        true
+    }
 
     fn outcome(&mut self, outcome: Result<Stamp, Abort>) {
         if let Ok(Stamp(stamp)) = outcome {

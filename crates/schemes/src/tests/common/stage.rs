@@ -69,7 +69,9 @@ pub(crate) fn scan(txn: &mut impl Transaction, table: Table<Cell>) -> Result<Vec
 pub(crate) struct Halts<'f>(pub(crate) &'f AtomicU64);
 
 impl Observer for Halts<'_> {
-    const ON: bool = true;
+    fn listens(&self) -> bool {
+        true
+    }
 
     fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>, _: Option<&[u64]>) {
         // Release: pairs with the Acquire of the thread that waits for it, like the Release in the test.

@@ -14,6 +14,7 @@ mod bench;
 mod bloat;
 mod check;
 mod facade;
+mod fidelity;
 mod fuzz;
 mod house;
 mod isolation;
@@ -84,6 +85,11 @@ const COMMANDS: &[Command] = &[
         name: "path-length",
         says: "instructions that each scheme executes for a transaction of a workload; needs valgrind",
         run: With("WORKLOAD", path_length::count),
+    },
+    Command {
+        name: "fidelity",
+        says: "the book's table of the authors' claims, from the claims that `contend reproduce` kept below a folder",
+        run: With("DIR", fidelity::write),
     },
     Command {
         name: "isolation",

@@ -21,7 +21,7 @@ pub fn list(experiments: &[Experiment]) -> String {
         }
         let status = experiment.status();
         let name = status.name();
-        lines.add(format!("  {:<8} {name:<20} {}", experiment.id, experiment.title));
+        lines.add(format!("  {:<9} {name:<20} {}", experiment.id, experiment.title));
         match &status {
             Status::Ready if experiment.tests_a_claim() => {}
             Status::Ready => {
@@ -233,10 +233,10 @@ mod tests {
     fn the_list_has_every_experiment_with_its_status() {
         let (all, text) = (all(), list(&all()));
         for experiment in &all {
-            let line = format!("  {:<8} {:<20} ", experiment.id, experiment.status().name());
+            let line = format!("  {:<9} {:<20} ", experiment.id, experiment.status().name());
             assert!(text.contains(&line), "{line}");
         }
-        assert!(text.contains("100 experiments: ") && text.contains("test a claim"), "{text}");
+        assert!(text.contains("109 experiments: ") && text.contains("test a claim"), "{text}");
         let listed = |id: &str| list(&[find(id).expect("catalogued")]).contains("no claim of the document");
         assert_eq!(
             ["E-7", "Q7", "F-7", "E-8", "E-5", "S-F4"].map(listed),

@@ -12,7 +12,7 @@ use crate::Refusal;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// The id: a letter for the work, and the number of the figure or table in the work.
+    /// The id: a letter for the work, and the number of the figure or table in the work, or the name of a scheme.
     pub id: String,
     /// The topic.
     pub title: String,

@@ -246,13 +246,7 @@ impl Scaling {
     }
 
     fn phases(&self, results: &[Option<Run>]) -> String {
-        // Most schemes need no footprints.
-        let footprint = Phase::Footprint.name();
-        let phases = results.iter().flatten().filter_map(|run| run.breakdown.as_ref());
-        let is_any = phases.filter_map(|phases| phases.get(footprint)).any(|share| *share > 0.0);
-        let names = Phase::NAMES.into_iter().filter(|name| is_any || *name != footprint);
-        let names: Vec<&str> = names.collect();
-        self.shares(results, (&[], &names), |run| (Vec::new(), run.breakdown.as_ref()))
+        self.shares(results, (&[], &phase_names(results)), |run| (Vec::new(), run.breakdown.as_ref()))
     }
 
     /// Returns the lines, or the parts, for which threads waited longest.
@@ -435,6 +429,14 @@ fn rate(run: &Run) -> String {
     format!("{} +-{half_width}{mark}", count(throughput))
 }
 
+/// Returns the names of the phases in which results may have time: most schemes need no footprints.
+fn phase_names(results: &[Option<Run>]) -> Vec<&'static str> {
+    let footprint = Phase::Footprint.name();
+    let phases = results.iter().flatten().filter_map(|run| run.breakdown.as_ref());
+    let is_any = phases.filter_map(|phases| phases.get(footprint)).any(|share| *share > 0.0);
+    Phase::NAMES.into_iter().filter(|name| is_any || *name != footprint).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use results::Series;
@@ -447,6 +449,18 @@ mod tests {
         assert_eq!(rate(&run), "no commits");
         run.check.verdict = CheckVerdict::Failed;
         assert_eq!(rate(&run), "CHECK FAILED");
+    }
+
+    #[test]
+    fn the_time_of_footprints_is_shown_where_some_scheme_has_any() {
+        let run = |footprint| {
+            let breakdown =
+                [("useful", 0.5), ("footprint", footprint)].map(|(name, share)| (name.to_owned(), share));
+            Some(Run { breakdown: Some(breakdown.into()), ..Run::default() })
+        };
+        let shown = |results: &[Option<Run>]| phase_names(results).contains(&"footprint");
+        assert!(!shown(&[run(0.0), None]) && shown(&[run(0.0), None, run(0.1)]));
+        assert_eq!(phase_names(&[]).len(), Phase::COUNT - 1);
     }
 
     #[test]

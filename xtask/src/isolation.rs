@@ -24,7 +24,7 @@ struct Effort {
 
 /// The effort for every change.
 const OF_A_CHANGE: Effort =
-    Effort { schedules: 10_000, transactions: 50_000, searched: 10_000, searched_in_batches: 3_000 };
+    Effort { schedules: 5_000, transactions: 25_000, searched: 5_000, searched_in_batches: 1_500 };
 
 /// The effort on request.
 const STANDARD: Effort =

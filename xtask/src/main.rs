@@ -60,7 +60,11 @@ const COMMANDS: &[Command] = &[
         run: Alone(tidy::run),
     },
     Command { name: "check", says: "format, tidy, licences, lints, documentation", run: Alone(check::check) },
-    Command { name: "loom", says: "the loom models of all crates", run: Alone(models::loom) },
+    Command {
+        name: "loom",
+        says: "the loom models of all crates, except those that take long",
+        run: Alone(models::loom),
+    },
     Command {
         name: "sim",
         says: "every scheme under the schedule of a seed, twice: hash, commits, aborts",
@@ -248,6 +252,7 @@ const NIGHTLY: &[Step] = &[
     Step { name: "parquet", run: parquet_tests },
     // The library under every scheme.
     Step { name: "library", run: library_tests },
+    Step { name: "loom", run: models::loom_at_length },
     Step { name: "isolation", run: isolation::check_at_length },
     Step { name: "mutants", run: |house| isolation::mutants(house, None) },
     Step { name: "crashes", run: crashes },

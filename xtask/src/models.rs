@@ -4,32 +4,37 @@
 use std::fs;
 use std::path::Path;
 
-use crate::house::{Checked, House, Member, added_flags, run};
+use crate::house::{Checked, House, added_flags, run};
 
-/// Runs the models of every crate that has models.
+/// Runs the models of every crate that has models, except those that take long.
 pub(crate) fn loom(house: &House) -> Checked {
+    run_models(house, &[])
+}
+
+/// Runs all models of every crate.
+pub(crate) fn loom_at_length(house: &House) -> Checked {
+    run_models(house, &["--", "--include-ignored"])
+}
+
+/// Builds and runs the models of all crates together, so that nothing is built once for each crate.
+fn run_models(house: &House, more: &[&str]) -> Checked {
     let (members, target) = house.members()?;
+    let mut cargo = house.cargo(&["test", "--release"]);
     let mut found = false;
     for member in &members {
         let models = models(&member.folder)?;
-        if models.is_empty() {
-            continue;
+        if !models.is_empty() {
+            found = true;
+            cargo.args(["--package", &member.name]);
+            cargo.args(models.iter().flat_map(|model| ["--test", model]));
         }
-        found = true;
-        run_models(house, member, &models, &target.join("loom"))?;
     }
-    if found {
-        return Ok(());
+    if !found {
+        let fix = "write crates/NAME/tests/loom_KERNEL.rs under `#![cfg(loom)]`";
+        return Err(format!("no crate has models: {fix}"));
     }
-    Err("no crate has models: write crates/NAME/tests/loom_KERNEL.rs under `#![cfg(loom)]`".to_owned())
-}
-
-fn run_models(house: &House, member: &Member, models: &[String], target: &Path) -> Checked {
-    let mut cargo = house.cargo(&["test", "--release", "--package", &member.name]);
-    for model in models {
-        cargo.args(["--test", model]);
-    }
-    run(cargo.env("RUSTFLAGS", added_flags("RUSTFLAGS", "--cfg loom")).env("CARGO_TARGET_DIR", target))
+    cargo.args(more).env("RUSTFLAGS", added_flags("RUSTFLAGS", "--cfg loom"));
+    run(cargo.env("CARGO_TARGET_DIR", target.join("loom")))
 }
 
 /// Returns the names of a package's model files.

@@ -38,6 +38,8 @@ pub struct Fates(Box<[Padded<Fate>]>);
 #[derive(Debug, Default)]
 struct Fate {
     word: AtomicU64,
+    /// The rank of the slot's last attempt; 0 while it has drawn none.
+    rank: AtomicU64,
     /// The birth of the slot's transaction until that has ended; 0 while there is none.
     birth: AtomicU64,
 }
@@ -53,33 +55,64 @@ impl Fates {
         &self.0[slot as usize]
     }
 
-    /// Begins an attempt.
+    /// Begins an attempt of a transaction of this birth. If its rank is 0, it has none, and draws one later.
     #[inline]
-    pub fn begin(&self, party: Party) {
+    pub fn begin(&self, party: Party, birth: u64) {
         let fate = self.of(party.slot);
-        // Relaxed, twice: no request of this slot is in a ring, so nobody else writes them: invariant (1).
+        // Relaxed, all: no request of this slot is in a ring, so nobody else writes them: invariant (1).
         fate.word.store(RUNNING, Ordering::Relaxed);
-        fate.birth.store(party.rank, Ordering::Relaxed);
+        fate.rank.store(party.rank, Ordering::Relaxed);
+        fate.birth.store(birth, Ordering::Relaxed);
     }
 
-    /// Delays a transaction that is to try again: if it was wounded, it waits until the older transaction that wounded
-    /// it has ended, for at most `respect_ns` nanoseconds.
-    pub fn respect(&self, party: Party, respect_ns: u64) {
+    // ANCHOR: party
+    /// Returns a slot's attempt as a party of locks. If it has no rank yet, it draws one: the present time, so that it
+    /// is younger than those that have drawn before, and younger than transactions that were born before.
+    #[inline]
+    pub fn party(&self, slot: u32) -> Party {
+        self.ranked(slot).unwrap_or_else(|| {
+            let rank = &self.of(slot).rank;
+            let now = clock::ticks().max(1);
+            // Relaxed, twice: a rank is written once in an attempt, and orders nothing else.
+            let drawn = rank.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+            Party { rank: drawn.map_or_else(|drawn| drawn, |_| now), slot }
+        })
+    }
+
+    /// Lets a slot's attempt draw a rank that is greater than another. Returns `false` if it has a rank already.
+    pub fn draws_after(&self, slot: u32, other: u64) -> bool {
+        let now = clock::ticks().max(other + 1);
+        // Relaxed, twice: as in `party`.
+        self.of(slot).rank.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+    // ANCHOR_END: party
+
+    /// Returns a slot's attempt as a party of locks, if it has a rank.
+    #[inline]
+    pub fn ranked(&self, slot: u32) -> Option<Party> {
+        let rank = self.of(slot).rank.load(Ordering::Relaxed); // Relaxed: as in `party`.
+        (rank != 0).then_some(Party { rank, slot })
+    }
+
+    /// Delays the slot's own transaction, which is to try again: if it was wounded, it waits until the older
+    /// transaction that wounded it has ended, for at most `respect_ns` nanoseconds.
+    pub fn respect(&self, slot: u32, respect_ns: u64) {
         // Relaxed: as in `begin`.
-        let before = self.of(party.slot).word.load(Ordering::Relaxed);
+        let before = self.of(slot).word.load(Ordering::Relaxed);
         if before & (STATE | CASCADES) == WOUNDED && respect_ns > 0 {
-            self.wait_for_end(party, (before >> SLOT_SHIFT & SLOT) as u32, respect_ns);
+            self.wait_for_end(slot, (before >> SLOT_SHIFT & SLOT) as u32, respect_ns);
         }
     }
 
     // ANCHOR: respect
-    /// Waits until the transaction of this slot has ended, if it is older.
+    /// Waits until the transaction of the slot `by` has ended, if it is older.
     #[cold]
-    fn wait_for_end(&self, party: Party, slot: u32, respect_ns: u64) {
-        let shown = &self.of(slot).birth;
+    fn wait_for_end(&self, slot: u32, by: u32, respect_ns: u64) {
+        let shown = &self.of(by).birth;
         // Relaxed, twice: only a hint about the moment to begin.
         let birth = shown.load(Ordering::Relaxed);
-        if birth != 0 && (Party { rank: birth, slot }) < party {
+        let is_older = || self.ranked(by).is_some_and(|by| Some(by) < self.ranked(slot));
+        if birth != 0 && is_older() {
             let deadline_ns = clock::now_ns() + respect_ns;
             waiter::wait_until(Some(deadline_ns), || shown.load(Ordering::Relaxed) != birth);
         }
@@ -235,7 +268,7 @@ mod tests {
         fates.uncount(0);
         assert_eq!(fates.close(0), Err(Abort::Cascade));
         assert_eq!(fates.decide(0), Err(Abort::Cascade));
-        fates.begin(Party { rank: 1, slot: 0 });
+        fates.begin(Party { rank: 1, slot: 0 }, 1);
         assert_eq!(fates.look(0), Ok(()));
     }
 }

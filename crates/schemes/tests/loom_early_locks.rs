@@ -42,12 +42,12 @@ impl Shared {
 
     /// Locks the record, and says how many versions are seen. The slot is the age.
     fn lock(&self, slot: u32, mode: LockMode) -> Result<u64, Abort> {
-        let party = Party { rank: u64::from(slot), slot };
-        self.locks.fates().begin(party);
-        if self.locks.is_taken(&self.word, Self::id(slot), party.rank, mode) {
+        let birth = u64::from(slot) + 1;
+        self.locks.fates().begin(Party { rank: birth, slot }, birth);
+        if self.locks.is_taken(&self.word, Self::id(slot), mode) {
             return self.see_alone(slot);
         }
-        self.locks.ready(Self::id(slot), party.rank);
+        self.locks.ready(Self::id(slot));
         let mut held = self.locks.hold(&self.word);
         let is_granted = held.ask(Self::id(slot), mode, true).expect("it has not left");
         self.cut(&mut held);
@@ -187,6 +187,7 @@ fn a_reader_does_not_see_what_a_younger_writer_takes_back() {
 }
 
 #[test]
+#[ignore = "takes half a minute: `cargo xtask nightly loom`"]
 fn who_rolls_back_takes_along_the_writer_behind_it_and_the_reader_behind_that() {
     model(
         1,

@@ -146,13 +146,11 @@ fn indexes<S: Scheme>(db: &Database<S>) -> Vec<(String, u64)> {
 type UnderScheme = fn(Run) -> Left;
 
 /// Schemes of each kind of storage and of protection from phantoms.
-const SCHEMES: [(&str, UnderScheme); 8] = [
+const SCHEMES: [(&str, UnderScheme); 6] = [
     ("no_wait", Run::under::<schemes_sim::locking::no_wait::NoWait>),
-    ("wait_die", Run::under::<schemes_sim::locking::wait_die::WaitDie>),
     ("silo", Run::under::<schemes_sim::optimistic::silo::Silo>),
     ("tictoc", Run::under::<schemes_sim::optimistic::tictoc::TicToc>),
     ("mvto", Run::under::<schemes_sim::multiversion::mvto::Mvto>),
-    ("si", Run::under::<schemes_sim::multiversion::si::Si>),
     ("hstore", Run::under::<schemes_sim::partitioned::hstore::HStore>),
     ("calvin", Run::under::<schemes_sim::deterministic::calvin::Calvin>),
 ];

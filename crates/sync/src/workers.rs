@@ -2,7 +2,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::thread;
 
 use crate::backend;
@@ -74,9 +74,11 @@ pub fn own_number() -> usize {
     crate::threads::number()
 }
 
-/// How many workers can run at the same time on this machine: the cores that this process may use.
+/// How many workers can run at the same time on this machine: the cores that this process may use, as of the first
+/// call, since the system has to be asked for them in many files.
 pub fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Keeps the calling thread on the `index`-th core that the process may use, counted round.

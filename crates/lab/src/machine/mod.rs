@@ -6,8 +6,9 @@ mod topology;
 use std::fs;
 use std::path::Path;
 
+use sync::atomic::{AtomicU64, Ordering};
 use sync::limits::{Limits, MemoryLeft};
-use sync::workers;
+use sync::{clock, workers};
 
 pub use topology::Cache;
 use topology::Topology;
@@ -90,10 +91,27 @@ impl Machine {
     }
 }
 
+/// For how many nanoseconds an answer of the system about free memory is used. A sweep asks for each of its points, and
+/// the answer comes from dozens of files.
+const MEMORY_IS_KNOWN_NS: u64 = 100_000_000;
+
 /// Returns the bytes of memory that are available without swapping, within the limits of the system, the process and
 /// its control group; `None` if the system does not tell.
 pub(crate) fn available_bytes() -> Option<u64> {
-    MemoryLeft::of_this_process().map(|left| left.bytes)
+    /// The moment of the last answer, and the answer; `UNTOLD` if there was none.
+    static TOLD_AT_NS: AtomicU64 = AtomicU64::new(0);
+    static TOLD: AtomicU64 = AtomicU64::new(UNTOLD);
+    const UNTOLD: u64 = u64::MAX;
+
+    let now = clock::now_ns();
+    // Acquire: pairs with the Release below, so that the answer is at least as new as its moment.
+    let told_at = TOLD_AT_NS.load(Ordering::Acquire);
+    if told_at == 0 || now.saturating_sub(told_at) > MEMORY_IS_KNOWN_NS {
+        let bytes = MemoryLeft::of_this_process().map_or(UNTOLD, |left| left.bytes);
+        TOLD.store(bytes, Ordering::Relaxed); // Relaxed: published by the moment.
+        TOLD_AT_NS.store(now, Ordering::Release);
+    }
+    Some(TOLD.load(Ordering::Relaxed)).filter(|bytes| *bytes != UNTOLD) // Relaxed: see above.
 }
 
 /// Returns how many simulations fit the free memory of this host at the same time, from 1 on, by the bytes that each

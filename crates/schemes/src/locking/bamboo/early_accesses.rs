@@ -16,7 +16,7 @@ use core::mem;
 
 use engine::{Abort, AccessSet, Observer, Sink, Stamp, Write};
 use parts::version_chain::{VersionStamp, words_of};
-use parts::{Left, LockMode, LockWord, Party, RequestId};
+use parts::{Left, LockMode, LockWord, RequestId};
 use storage::{Pending, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::{Backoff, waiter};
 
@@ -53,27 +53,21 @@ struct Access<'db, S: Early> {
 #[derive(Debug)]
 pub struct EarlyAccesses<'db, S: Early> {
     locks: &'db EarlyLocks,
-    party: Party,
+    /// The slot of the attempt.
+    slot: u32,
     accesses: AccessSet<Access<'db, S>>,
 }
 
 impl<'db, S: Early> EarlyAccesses<'db, S> {
     /// Makes the locked records, empty, for the attempts of a slot.
     pub fn new(locks: &'db EarlyLocks, slot: &Slot<'db, S>) -> Self {
-        Self { locks, party: Party { rank: 0, slot: slot.id() as u32 }, accesses: AccessSet::default() }
+        Self { locks, slot: slot.id() as u32, accesses: AccessSet::default() }
     }
 
-    /// Begins an attempt of a transaction of this birth.
+    /// Returns the slot of the attempt.
     #[inline]
-    pub fn begin(&mut self, birth: u64) -> Party {
-        self.party.rank = birth;
-        self.party
-    }
-
-    /// The attempt as a party of locks.
-    #[inline]
-    pub fn party(&self) -> Party {
-        self.party
+    pub fn slot(&self) -> u32 {
+        self.slot
     }
 
     /// The number of locked records.
@@ -124,11 +118,11 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         mode: LockMode,
         may_pass: bool,
     ) -> Result<usize, Abort> {
-        let id = RequestId::new(self.party.slot, self.accesses.len()).ok_or(Abort::Full)?;
-        if self.locks.is_taken(record.header(), id, self.party.rank, mode) {
+        let id = RequestId::new(self.slot, self.accesses.len()).ok_or(Abort::Full)?;
+        if self.locks.is_taken(record.header(), id, mode) {
             return self.see_alone(slot, record, mode);
         }
-        self.locks.ready(id, self.party.rank);
+        self.locks.ready(id);
         let position = self.accesses.push(record.id(), Access { record, mode, value: Value::Seen(None) });
         let mut held = self.locks.hold(record.header());
         let Ok(is_granted) = held.ask(id, mode, may_pass) else {
@@ -184,7 +178,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
     /// Waits until the request is granted, or until its attempt is wounded.
     #[cold]
     fn wait(&self, id: RequestId) -> Result<(), Abort> {
-        let look = || self.locks.fates().look(self.party.slot);
+        let look = || self.locks.fates().look(self.slot);
         // An owner mostly retires within a moment. Suspended, this attempt would be the next owner while others of its
         // worker run, and all later requests would queue behind it.
         let mut backoff = Backoff::new();
@@ -347,7 +341,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
     /// The reason for which the attempt was cut out. It does not commit, whatever its procedure does with the error.
     #[cold]
     fn cut_out(&self) -> Abort {
-        let (fates, slot) = (self.locks.fates(), self.party.slot);
+        let (fates, slot) = (self.locks.fates(), self.slot);
         fates.wound(slot, slot, false);
         fates.look(slot).err().unwrap_or(Abort::Wounded)
     }
@@ -355,7 +349,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
     /// The request for the lock at a position.
     #[inline]
     fn id(&self, position: usize) -> RequestId {
-        RequestId::new(self.party.slot, position).expect("it was locked under this number")
+        RequestId::new(self.slot, position).expect("it was locked under this number")
     }
 }
 

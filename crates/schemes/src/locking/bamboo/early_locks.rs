@@ -56,16 +56,22 @@ impl EarlyLocks {
 
     /// Prepares a request that is in no ring.
     #[inline]
-    pub fn ready(&self, id: RequestId, rank: u64) {
-        self.queues.ready(id, rank, 0);
+    pub fn ready(&self, id: RequestId) {
+        self.ready_as(id, 0);
+    }
+
+    /// The attempt's rank stands with its fate.
+    #[inline]
+    fn ready_as(&self, id: RequestId, state: u32) {
+        self.queues.ready(id, 0, state);
     }
 
     /// Grants a record without other requests to a request that is in no ring. Returns `false` if there are other
     /// requests, or if the record has left the indexes. The request sees the committed version: later requests may
     /// publish versions, but commit after this one.
     #[inline]
-    pub fn is_taken(&self, word: &LockWord, id: RequestId, rank: u64, mode: LockMode) -> bool {
-        self.queues.ready(id, rank, granted(mode));
+    pub fn is_taken(&self, word: &LockWord, id: RequestId, mode: LockMode) -> bool {
+        self.ready_as(id, granted(mode));
         word.is_taken_by(id)
     }
 
@@ -103,6 +109,17 @@ const fn granted(mode: LockMode) -> u32 {
     }
 }
 
+/// The way of a new request past those that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Behind all that are granted: nothing was cut out.
+    Behind,
+    /// Behind those that stay: some were cut out.
+    Cut,
+    /// Before this younger writer.
+    Before(RequestId),
+}
+
 /// A latched record. The latch is released when this is dropped.
 #[derive(Debug)]
 #[must_use = "a record is latched as long as this is there"]
@@ -129,22 +146,22 @@ impl Held<'_> {
             self.enter_alone(id, granted);
             return Ok(true);
         }
-        let passed = self.clear_way(id, mode, may_pass);
-        if passed.is_some() {
-            self.enter(id, passed, granted);
+        let way = self.clear_way(id, mode, may_pass);
+        if let Way::Before(writer) = way {
+            self.enter(id, Some(writer), granted);
             return Ok(true);
         }
-        if self.has_owner() {
-            let asks = self.party(id);
-            let waiters = self.ring.ids().filter(|other| self.state(*other) & WAITS != 0);
-            let place = { waiters }.find(|other| asks < self.party(*other));
+        let has_owner = if way == Way::Cut { self.has_owner() } else { self.last_tells_of_owner() };
+        if has_owner {
             self.set_state(id, WAITS | mode.bit());
-            self.put(id, place);
+            self.put(id, self.first_waiter_behind(self.party(id)));
             return Ok(false);
         }
         let waiter = self.first_waiter();
         self.enter(id, waiter, granted);
-        self.grant();
+        if waiter.is_some() {
+            self.grant();
+        }
         Ok(true)
     }
 
@@ -178,7 +195,7 @@ impl Held<'_> {
         if !self.is_out(id) {
             self.set_state(id, self.state(id) & !EXCLUSIVE | DONE);
             self.recount();
-            self.grant();
+            self.grant_from(self.behind(id));
         }
     }
 
@@ -187,7 +204,7 @@ impl Held<'_> {
     pub fn retire(&mut self, id: RequestId) {
         self.set_state(id, self.state(id) | DONE);
         if !self.ring.is_of_alone(id) {
-            self.grant();
+            self.grant_from(self.behind(id));
         }
     }
 
@@ -223,7 +240,7 @@ impl Held<'_> {
             }
             return;
         }
-        let next = self.after(id);
+        let (next, behind) = (self.after(id), self.behind(id));
         let cascades = left.is_none() && state & EXCLUSIVE != 0;
         self.uncount(id);
         if let Some(left) = left {
@@ -236,10 +253,15 @@ impl Held<'_> {
         match next {
             Some(next) if cascades => {
                 self.cut_from(next, id.slot(), is_planted(&plants::EARLY_LOCKS_SPARE_DEPENDENTS));
+                self.grant();
             }
-            _ => self.recount(),
+            _ => {
+                self.recount();
+                if state & DONE == 0 {
+                    self.grant_from(behind);
+                }
+            }
         }
-        self.grant();
     }
 
     /// Removes the only request of a record: no other request has to be counted or granted.
@@ -284,31 +306,72 @@ impl Held<'_> {
 
     // ANCHOR: clear
     /// Wounds and cuts out the requests that are younger than `id` and conflict with it, except those of decided
-    /// attempts. If `id` may pass, stops at the first younger writer that can be passed, and returns it.
-    fn clear_way(&mut self, id: RequestId, mode: LockMode, may_pass: bool) -> Option<RequestId> {
-        let (asks, is_shared) = (self.party(id), mode == LockMode::Shared);
-        let mut next = self.first_held();
+    /// attempts. If `id` may pass, stops at the first younger writer that can be passed.
+    fn clear_way(&mut self, id: RequestId, mode: LockMode, may_pass: bool) -> Way {
+        let is_shared = mode == LockMode::Shared;
+        if self.fates.ranked(id.slot()).is_none() && self.draws_last(id, is_shared) {
+            return Way::Behind;
+        }
+        let mut next = self.first_younger(id);
+        let mut way = Way::Behind;
         while let Some(other) = next {
             next = self.after(other);
             let writes = self.state(other) & EXCLUSIVE != 0;
-            if other == id || is_shared && !writes || self.party(other) < asks {
+            if other == id || is_shared && !writes || self.party(other) < self.party(id) {
                 continue;
             }
             if is_shared && may_pass && self.is_passed(other) {
-                return Some(other);
+                return Way::Before(other);
             }
-            if self.fates.wound(other.slot(), asks.slot, false) {
+            if self.fates.wound(other.slot(), id.slot(), false) {
+                way = Way::Cut;
                 if writes {
-                    self.cut_from(other, asks.slot, false);
+                    self.cut_from(other, id.slot(), false);
                     break;
                 }
                 self.cut_one(other);
             }
         }
-        self.recount();
-        None
+        if way == Way::Cut {
+            self.recount();
+        }
+        way
     }
     // ANCHOR_END: clear
+
+    /// Lets the attempts of the requests that conflict with `id` draw their ranks, if they have none, and that of `id`
+    /// after them. Returns `false` if the attempt of `id` has got a rank elsewhere meanwhile.
+    ///
+    /// All attempts with a request before a writer that is not alone have met a conflict, and have ranks that are less,
+    /// or are decided: so the last requests decide, up to a writer. Of the waiting ones, the last is the youngest.
+    fn draws_last(&self, id: RequestId, is_shared: bool) -> bool {
+        let mut youngest = None;
+        let mut next = Some(self.last());
+        while let Some(other) = next {
+            let state = self.state(other);
+            if other != id && (!is_shared || state & (EXCLUSIVE | WAITS) != 0) {
+                youngest = youngest.max(Some(self.party(other).rank));
+            }
+            next = if state & (EXCLUSIVE | WAITS) != 0 { None } else { self.before(other) };
+        }
+        youngest.is_none_or(|youngest| self.fates.draws_after(id.slot(), youngest))
+    }
+
+    /// Returns the first granted request that may be younger than `id`: all before the last older writer are older,
+    /// too, or are decided.
+    fn first_younger(&self, id: RequestId) -> Option<RequestId> {
+        let mut first = None;
+        let mut next = self.last_held();
+        while let Some(other) = next {
+            let writes = self.state(other) & EXCLUSIVE != 0;
+            if writes && other != id && self.party(other) < self.party(id) {
+                break;
+            }
+            first = Some(other);
+            next = self.before(other);
+        }
+        first
+    }
 
     /// Makes the commit of a writer wait for a reader that is put before it. Returns `false` if it is too late.
     fn is_passed(&self, writer: RequestId) -> bool {
@@ -421,28 +484,75 @@ impl Held<'_> {
 
     /// Grants waiting requests, the oldest first, until there is an owner.
     fn grant(&mut self) {
-        while let Some(id) = self.first_waiter() {
-            if self.has_owner() {
-                return;
-            }
-            let state = if self.state(id) & EXCLUSIVE == 0 { OWNS | DONE } else { OWNS | EXCLUSIVE };
+        if !self.has_owner() {
+            self.grant_from(self.first_waiter());
+        }
+    }
+
+    /// Grants the waiting requests from this one on until there is an owner. There is none before.
+    fn grant_from(&mut self, waiter: Option<RequestId>) {
+        let mut next = waiter;
+        while let Some(id) = next {
+            let writes = self.state(id) & EXCLUSIVE != 0;
+            let state = granted(if writes { LockMode::Exclusive } else { LockMode::Shared });
             self.set_state(id, self.counted(id, state));
+            next = if writes { None } else { self.behind(id) };
         }
     }
 
     /// Returns whether there is an owner: the last granted request has not retired.
     fn has_owner(&self) -> bool {
-        let held = self.ring.ids().map(|id| self.state(id)).take_while(|state| state & OWNS != 0);
-        held.last().is_some_and(|state| state & DONE == 0)
+        self.last_held().is_some_and(|last| self.state(last) & DONE == 0)
     }
 
+    /// Returns whether there is an owner, in a ring of which no request has gone since the latch was taken: the last
+    /// request is one, or waits for one, by invariant (4).
+    fn last_tells_of_owner(&self) -> bool {
+        let last = self.state(self.last());
+        last & WAITS != 0 || last & DONE == 0
+    }
+
+    /// Returns the last request of a ring that has some.
+    #[inline]
+    fn last(&self) -> RequestId {
+        self.ring.queues.of(self.ring.first).before()
+    }
+
+    /// Returns the first waiting request, which is before all others that wait.
     fn first_waiter(&self) -> Option<RequestId> {
-        let first = self.ring.first;
-        // Waiting requests are the last of the ring.
-        if first == RequestId::NONE || self.state(self.ring.queues.of(first).before()) & WAITS == 0 {
-            return None;
+        self.waiters_from_the_last().last()
+    }
+
+    /// Returns the first waiting request that is younger than a party.
+    fn first_waiter_behind(&self, asks: Party) -> Option<RequestId> {
+        self.waiters_from_the_last().take_while(|waiter| asks < self.party(*waiter)).last()
+    }
+
+    /// Returns the waiting requests, which are the last of the ring, from the last on.
+    fn waiters_from_the_last(&self) -> impl Iterator<Item = RequestId> {
+        let last = (self.ring.first != RequestId::NONE).then(|| self.last());
+        let all = core::iter::successors(last, |id| self.before(*id));
+        all.take_while(|id| self.state(*id) & WAITS != 0)
+    }
+
+    /// Returns the last granted request.
+    fn last_held(&self) -> Option<RequestId> {
+        match self.first_waiter() {
+            Some(waiter) => self.before(waiter),
+            None => (self.ring.first != RequestId::NONE).then(|| self.last()),
         }
-        self.ring.ids().find(|id| self.state(*id) & WAITS != 0)
+    }
+
+    /// Returns the request before another.
+    #[inline]
+    fn before(&self, id: RequestId) -> Option<RequestId> {
+        (id != self.ring.first).then(|| self.ring.queues.of(id).before())
+    }
+
+    /// Returns the request behind another, granted or not.
+    #[inline]
+    fn behind(&self, id: RequestId) -> Option<RequestId> {
+        Some(self.ring.queues.of(id).next()).filter(|next| *next != self.ring.first)
     }
 
     #[inline]
@@ -454,8 +564,7 @@ impl Held<'_> {
     /// Returns the next granted request.
     #[inline]
     fn after(&self, id: RequestId) -> Option<RequestId> {
-        let next = self.ring.queues.of(id).next();
-        (next != self.ring.first && self.state(next) & OWNS != 0).then_some(next)
+        self.behind(id).filter(|next| self.state(*next) & OWNS != 0)
     }
 
     #[inline]
@@ -471,7 +580,7 @@ impl Held<'_> {
 
     #[inline]
     fn party(&self, id: RequestId) -> Party {
-        self.ring.queues.party(id)
+        self.fates.party(id.slot())
     }
 }
 

@@ -32,9 +32,11 @@
 //!             on to the next access, and takes it back if it writes the record again, for which those that have seen
 //!             it are wounded. The part of a transaction in which it does not retire is told from the mean number of
 //!             accesses of its session's commits. Reads retire under `bamboo.retire=off`, too: writers wait for
-//!             readers at the commit alone. Leaves are compared, where the paper says nothing of phantoms. Timestamps
-//!             are the births of transactions, and not drawn at the first conflict. A wounded transaction waits a
-//!             little before it begins again: see `wound_wait`.
+//!             readers at the commit alone. Leaves are compared, where the paper says nothing of phantoms. As in
+//!             the paper, an attempt has no timestamp before its first conflict: of the attempts that meet, those in
+//!             the ring draw theirs first, in its order. But after `bamboo.dynamic_attempts` attempts, a transaction
+//!             has the timestamp of its birth, so that the oldest ends. A wounded transaction waits a little before it
+//!             begins again: see `wound_wait`.
 
 pub mod early_accesses;
 pub mod early_locks;
@@ -50,7 +52,7 @@ use engine::{
     Write, settings,
 };
 use parts::version_chain::{VersionStamp, words_of};
-use parts::{LockMode as Mode, LockWord};
+use parts::{LockMode as Mode, LockWord, Party};
 use storage::{Pending, RecordRef, Shape, Slot, Versioned};
 use sync::atomic::{Ordering, fence};
 use sync::plant::is_planted;
@@ -91,6 +93,14 @@ settings! {
             unit: "us",
             stresses: "work done again in vain against idle clients",
         },
+        /// The first attempts of a transaction have no timestamp until they meet a conflict, as published; from this
+        /// number of attempts on, the timestamp is that of the transaction's birth, so that the oldest ends. 0 gives
+        /// all attempts that of the birth.
+        dynamic_attempts: u32 {
+            default: "10",
+            range: Range::Int(0, 1_000_000),
+            stresses: "wounds of those who came first against transactions that try many times",
+        },
     }
 }
 
@@ -109,6 +119,8 @@ pub struct Bamboo {
     /// Whether readers are put before younger writers.
     reads_past: bool,
     respect_ns: u64,
+    /// The number of attempts of a transaction that draw their ranks.
+    dynamic_attempts: u32,
 }
 
 /// An attempt's private state.
@@ -157,6 +169,7 @@ impl Scheme for Bamboo {
             delta_pct: settings.delta_pct,
             reads_past: settings.read_preimage,
             respect_ns: settings.respect_us * 1_000,
+            dynamic_attempts: settings.dynamic_attempts,
         })
     }
 
@@ -178,14 +191,15 @@ impl Scheme for Bamboo {
     #[inline]
     fn await_others<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) {
         if ticket.retries > 0 {
-            self.locks.fates().respect(txn.accesses.party(), self.respect_ns);
+            self.locks.fates().respect(txn.accesses.slot(), self.respect_ns);
         }
     }
 
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
-        let party = txn.accesses.begin(ticket.birth);
-        self.locks.fates().begin(party);
+        let draws = ticket.retries < self.dynamic_attempts;
+        let rank = if draws { 0 } else { ticket.birth };
+        self.locks.fates().begin(Party { rank, slot: txn.accesses.slot() }, ticket.birth);
         Ok(())
     }
 
@@ -261,7 +275,7 @@ impl Scheme for Bamboo {
                 return Err(Abort::Phantom);
             }
         }
-        let (fates, slot) = (self.locks.fates(), txn.accesses.party().slot);
+        let (fates, slot) = (self.locks.fates(), txn.accesses.slot());
         if is_planted(&plants::BAMBOO_COMMITS_UNAWAITED) || is_planted(&plants::BAMBOO_COMMITS_WOUNDED) {
             return Ok(());
         }
@@ -311,7 +325,7 @@ impl Bamboo {
         record: RecordRef<'db, Self>,
         mode: Mode,
     ) -> Result<usize, Abort> {
-        self.locks.fates().look(txn.accesses.party().slot)?;
+        self.locks.fates().look(txn.accesses.slot())?;
         let known = txn.accesses.find(record);
         if txn.open.is_some_and(|open| Some(open) != known) {
             self.close(txn)?;
@@ -342,7 +356,7 @@ impl Bamboo {
     /// Steps 1 and 2 of COMMIT.
     #[inline]
     fn wait_for_all_before<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
-        let (fates, slot) = (self.locks.fates(), txn.accesses.party().slot);
+        let (fates, slot) = (self.locks.fates(), txn.accesses.slot());
         if self.retires && end == End::Commit && !fates.has_semaphore_at_zero(slot) {
             for position in 0..txn.accesses.len() {
                 if txn.accesses.is_kept(position) {

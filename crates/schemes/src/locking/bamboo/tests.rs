@@ -13,24 +13,29 @@ use crate::tests::common::{Cell, Given, Place, database_with};
 
 crate::tests::conformance!(crate::locking::bamboo::entry::ENTRY: showing_all, showing_nothing, without_hints);
 
+/// The birth gives an attempt its rank, in all tests but those about ranks that are drawn.
+const BY_BIRTH: (&str, &str) = ("bamboo.dynamic_attempts", "0");
+
 /// Bamboo without its early release of locks.
-const NOTHING_SHOWN: Given = &[("bamboo.retire", "off")];
+const NOTHING_SHOWN: Given = &[BY_BIRTH, ("bamboo.retire", "off")];
 
 /// Bamboo in its plain form: every write is shown, no reader is put before others, and wounds are not waited out.
 const ALL_SHOWN: Given =
-    &[("bamboo.delta_pct", "0"), ("bamboo.read_preimage", "off"), ("bamboo.respect_us", "0")];
+    &[BY_BIRTH, ("bamboo.delta_pct", "0"), ("bamboo.read_preimage", "off"), ("bamboo.respect_us", "0")];
 
 /// Transactions by birth: the oldest first.
 const OLD: u64 = 10;
 const MIDDLE: u64 = 20;
 const YOUNG: u64 = 30;
 
-const STANDARD: Given = &[];
+const STANDARD: Given = &[BY_BIRTH];
 /// Writes are shown, and an older reader wounds the writer that shows one.
-const NOBODY_PASSED: Given = &[("bamboo.read_preimage", "off")];
+const NOBODY_PASSED: Given = &[BY_BIRTH, ("bamboo.read_preimage", "off")];
 /// Writes are shown up to the end, or in the first half of a transaction.
-const TO_THE_END: Given = &[("bamboo.delta_pct", "0")];
-const HALF: Given = &[("bamboo.delta_pct", "50")];
+const TO_THE_END: Given = &[BY_BIRTH, ("bamboo.delta_pct", "0")];
+const HALF: Given = &[BY_BIRTH, ("bamboo.delta_pct", "50")];
+/// The first attempt of a transaction draws its rank at the first conflict, and the second has that of the birth.
+const ONE_DRAWS: Given = &[("bamboo.dynamic_attempts", "1"), ("bamboo.respect_us", "0")];
 
 /// A test's stack frames are wide.
 const STACK_BYTES: usize = 4 * fiber::STACK_BYTES;
@@ -231,7 +236,107 @@ fn whoever_has_seen_a_value_that_its_writer_overwrites_aborts() {
 
 #[test]
 fn of_two_readers_who_upgrade_the_older_writes() {
-    the_older_upgrades::<Bamboo>(Abort::Wounded);
+    the_older_upgrades::<Bamboo>(STANDARD, Abort::Wounded);
+}
+
+#[test]
+fn who_comes_first_to_the_first_conflict_is_older_whatever_the_births() {
+    let scene = Scene::<Bamboo>::new(ONE_DRAWS);
+    let ended = scene.play(&[
+        (YOUNG, &|young| {
+            shows(young)?;
+            young.after(2);
+            linger();
+            young.count(1)
+        }),
+        (OLD, &|old| {
+            old.turn(2);
+            old.count(0)?;
+            assert_eq!(old.read(0), Ok(2), "it builds on what the younger has shown");
+            Ok(())
+        }),
+    ]);
+    assert_eq!(ended, [COMMITS, COMMITS]);
+    assert_eq!(scene.events(), "30 commits, 10 commits");
+}
+
+#[test]
+fn readers_draw_their_ranks_before_the_writer_who_meets_them() {
+    let scene = Scene::<Bamboo>::new(ONE_DRAWS);
+    let reads = |turn| {
+        move |txn: &mut Txn<'_, '_, '_>| {
+            txn.turn(turn);
+            assert_eq!(txn.read(0), Ok(0));
+            txn.after(4);
+            linger();
+            assert_eq!(txn.read(0), Ok(0));
+            Ok(())
+        }
+    };
+    let writes: &dyn Fn(&mut Txn<'_, '_, '_>) -> Ended = &|txn| {
+        txn.turn(3);
+        txn.count(0)?;
+        txn.turn(4);
+        Ok(())
+    };
+    let ended = scene.play(&[(MIDDLE, &reads(1)), (YOUNG, &reads(2)), (OLD, writes)]);
+    assert_eq!(ended, [COMMITS; 3], "nobody is wounded");
+    assert!(scene.events().ends_with(", 10 commits"), "the writer waits for the readers");
+}
+
+#[test]
+fn who_has_a_rank_already_wounds_who_has_none() {
+    let scene = Scene::<Bamboo>::new(ONE_DRAWS);
+    let ended = scene.play(&[
+        (OLD, &|first| {
+            shows(first)?;
+            first.after(4);
+            Ok(())
+        }),
+        (MIDDLE, &|second| {
+            second.turn(2);
+            second.count(0)?;
+            second.turn(4);
+            second.count(2)
+        }),
+        (YOUNG, &|third| {
+            third.turn(3);
+            third.count(2)?;
+            third.read(6)?;
+            third.after(4);
+            linger();
+            third.count(3)
+        }),
+    ]);
+    assert_eq!(ended, [COMMITS, COMMITS, WOUNDED]);
+    assert_eq!((scene.value(2), scene.value(3)), (1, 0));
+}
+
+#[test]
+fn after_attempts_that_drew_their_ranks_the_oldest_wounds_all() {
+    let scene = Scene::<Bamboo>::new(ONE_DRAWS);
+    let is_first = Flag::new(true);
+    let ended = scene.play_tries(
+        &[
+            (YOUNG, &|young| {
+                shows(young)?;
+                young.after(2);
+                linger();
+                young.count(1)
+            }),
+            (OLD, &|old| {
+                old.after(1);
+                if is_first.replace(false) {
+                    return Err(Abort::Rollback);
+                }
+                old.turn(2);
+                old.count(0)
+            }),
+        ],
+        2,
+    );
+    assert_eq!(ended, [COMMITS, COMMITS]);
+    assert_eq!(scene.events(), "10 aborts, 10 commits, 30 aborts, 30 commits");
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn an_old_reader_waits_behind_a_writer_who_waits() {
 
 #[test]
 fn of_two_readers_who_upgrade_the_older_writes() {
-    the_older_upgrades::<WaitDie>(Abort::LockBusy);
+    the_older_upgrades::<WaitDie>(&[], Abort::LockBusy);
 }
 
 #[test]

@@ -121,13 +121,13 @@ impl ConflictRule for WoundOrWait {
     }
 
     fn await_others(&self, party: &mut Party) {
-        self.fates.respect(*party, self.respect_ns);
+        self.fates.respect(party.slot, self.respect_ns);
     }
 
     #[inline]
     fn begin(&self, party: &mut Party, ticket: &Ticket) {
         party.rank = ticket.birth;
-        self.fates.begin(*party);
+        self.fates.begin(*party, ticket.birth);
     }
 
     #[inline]

@@ -123,7 +123,7 @@ fn waiters_are_served_from_the_oldest_to_the_youngest() {
 
 #[test]
 fn of_two_readers_who_upgrade_the_older_writes() {
-    the_older_upgrades::<WoundWait>(Abort::Wounded);
+    the_older_upgrades::<WoundWait>(STANDARD, Abort::Wounded);
 }
 
 #[test]

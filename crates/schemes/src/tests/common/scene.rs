@@ -115,10 +115,10 @@ impl<S: Scheme> Scene<S> {
 
 /// Asserts that of two attempts that have read a cell and then write it, the older one writes, whichever asks first,
 /// and that the other aborts with `loses`.
-pub(crate) fn the_older_upgrades<S: Scheme>(loses: Abort) {
+pub(crate) fn the_older_upgrades<S: Scheme>(given: Given, loses: Abort) {
     let (old, young) = (10, 30);
     for turns in [[1, 2], [2, 1]] {
-        let scene = Scene::<S>::new(&[]);
+        let scene = Scene::<S>::new(given);
         let ended = scene.play_upgrades([(old, turns[0]), (young, turns[1])]);
         assert_eq!(ended, [Ok(()), Err(loses)], "the older asks in turn {}", turns[0]);
         assert_eq!(scene.value(0), 1);

@@ -678,5 +678,5 @@ fn waits_out_of_the_way<S: Scheme>(given: Given) {
 #[test]
 fn who_waits_to_begin_again_holds_up_no_entry() {
     waits_out_of_the_way::<WoundWait>(&[("wound_wait.respect_us", "1000000")]);
-    waits_out_of_the_way::<Bamboo>(&[("bamboo.respect_us", "1000000")]);
+    waits_out_of_the_way::<Bamboo>(&[("bamboo.respect_us", "1000000"), ("bamboo.dynamic_attempts", "0")]);
 }

@@ -206,20 +206,21 @@ fn help() -> String {
     format!("cargo xtask COMMAND\n\n{lines}")
 }
 
-/// The checks of a change that build something of their own.
+/// The checks of a change that read or compile the sources.
 const SOURCES: &[Step] = &[
     Step { name: "check", run: check::check },
     Step { name: "facade", run: facade::facade },
     Step { name: "outside", run: outside::check },
-    Step { name: "loom", run: models::loom },
 ];
 
-/// The checks of a change that run every scheme.
+/// The checks of a change that run schemes, or models of their parts. They build nothing in the folder that the tests
+/// are built in, so that `.ci/run` can start them beside the tests.
 const SCHEMES: &[Step] = &[
     Step { name: "isolation", run: isolation::check_a_change },
     Step { name: "mutants", run: |house| isolation::mutants(house, Some("tenth")) },
     Step { name: "bench", run: bench::short },
     Step { name: "settings", run: |house| settings::draw(house, None) },
+    Step { name: "loom", run: models::loom },
 ];
 
 /// Runs all checks that every change must pass, or a half of them. The tests, which include the simulator's smoke

@@ -213,8 +213,8 @@ const SOURCES: &[Step] = &[
     Step { name: "outside", run: outside::check },
 ];
 
-/// The checks of a change that run schemes, or models of their parts. They build nothing in the folder that the tests
-/// are built in, so that `.ci/run` can start them beside the tests.
+/// The checks of a change that run schemes, or models of their parts. The program that they run is built for the tests,
+/// too, and the models are built in a folder of their own, so that `.ci/run` can start them beside the tests.
 const SCHEMES: &[Step] = &[
     Step { name: "isolation", run: isolation::check_a_change },
     Step { name: "mutants", run: |house| isolation::mutants(house, Some("tenth")) },

@@ -40,10 +40,19 @@ impl Shared {
         self.shown.store(self.shown.load(Ordering::Relaxed) - cut, Ordering::Relaxed);
     }
 
-    /// Locks the record, and says how many versions are seen. The slot is the age.
-    fn lock(&self, slot: u32, mode: LockMode) -> Result<u64, Abort> {
+    /// Begins an attempt whose slot is its age.
+    fn begin(&self, slot: u32) {
         let birth = u64::from(slot) + 1;
         self.locks.fates().begin(Party { rank: birth, slot }, birth);
+    }
+
+    /// Begins an attempt that draws its rank when it meets another.
+    fn begin_unranked(&self, slot: u32) {
+        self.locks.fates().begin(Party { rank: 0, slot }, u64::from(slot) + 1);
+    }
+
+    /// Locks the record, and says how many versions are seen.
+    fn lock(&self, slot: u32, mode: LockMode) -> Result<u64, Abort> {
         if self.locks.is_taken(&self.word, Self::id(slot), mode) {
             return self.see_alone(slot);
         }
@@ -101,6 +110,11 @@ impl Shared {
 
     /// An attempt that reads.
     fn reads(&self, slot: u32) -> Ended {
+        self.begin(slot);
+        self.reads_begun(slot)
+    }
+
+    fn reads_begun(&self, slot: u32) -> Ended {
         let ended = self.lock(slot, LockMode::Shared).and_then(|seen| {
             self.decide(slot)?;
             assert_eq!(self.committed.load(Ordering::Relaxed), seen, "what was seen is what was committed");
@@ -114,6 +128,11 @@ impl Shared {
 
     /// An attempt that shows what it writes, and commits or rolls back.
     fn writes(&self, slot: u32, commits: bool) -> Ended {
+        self.begin(slot);
+        self.writes_begun(slot, commits)
+    }
+
+    fn writes_begun(&self, slot: u32, commits: bool) -> Ended {
         let ended = self.lock(slot, LockMode::Exclusive).and_then(|seen| {
             self.retire(slot)?;
             if !commits {
@@ -168,6 +187,21 @@ fn model<const N: usize>(preemptions: usize, threads: [fn(&Shared); N]) {
 #[test]
 fn two_writers_commit_in_the_order_of_their_versions() {
     model(2, [|shared| assert_eq!(shared.writes(0, true), Ok(())), |shared| _ = shared.writes(1, true)]);
+}
+
+/// Whoever comes to the record later is younger, so nobody is wounded.
+#[test]
+fn two_who_draw_their_ranks_at_the_record_both_commit() {
+    fn writes(shared: &Shared, slot: u32) {
+        shared.begin_unranked(slot);
+        assert_eq!(shared.writes_begun(slot, true), Ok(()));
+    }
+    fn reads(shared: &Shared, slot: u32) {
+        shared.begin_unranked(slot);
+        assert_eq!(shared.reads_begun(slot), Ok(()));
+    }
+    model(2, [|shared| writes(shared, 0), |shared| writes(shared, 1)]);
+    model(2, [|shared| writes(shared, 0), |shared| reads(shared, 1)]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stderr};
 
 use lab::{Monitor, Plan, Record, Refusal, RunPhase, text};
 use sync::atomic::{AtomicBool, Ordering};
-use sync::{Latched, clock, waiter, workers};
+use sync::{Bell, Latched, clock, workers};
 
 use crate::out::complain;
 use crate::process::is_orphan;
@@ -12,7 +12,7 @@ use crate::process::is_orphan;
 /// Whether the user asked to stop.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Nanoseconds between two looks of the watcher whether a run has ended or must be stopped.
+/// Nanoseconds between two looks of the watcher whether a run must be stopped.
 const LOOK_EVERY_NS: u64 = 20_000_000;
 /// The number of looks between two updates of the line.
 const DRAW_EVERY: u64 = 10;
@@ -50,32 +50,39 @@ fn watched_by<T: Send>(
     interrupt: impl Fn() + Sync,
     is_orphan: fn() -> bool,
 ) -> T {
-    let is_over = AtomicBool::new(false);
+    let over = Over::default();
     let mut ended = workers::run(2, false, |index| {
         if index == 0 {
-            let _over = Over(&is_over);
+            let _ends = Ends(&over);
             return Some(work());
         }
-        watch(&is_over, &line, &interrupt, is_orphan);
+        watch(&over, &line, &interrupt, is_orphan);
         None
     });
     ended.swap_remove(0).expect("the first of the two works")
 }
 
-/// Tells the watcher that the work is over, even if it ends in a panic.
-struct Over<'o>(&'o AtomicBool);
+/// Whether the work is over. The watcher sleeps until then, or until its next look.
+#[derive(Default)]
+struct Over {
+    is: AtomicBool,
+    told: Bell,
+}
 
-impl Drop for Over<'_> {
+/// Tells the watcher that the work is over, even if it ends in a panic.
+struct Ends<'o>(&'o Over);
+
+impl Drop for Ends<'_> {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed); // Relaxed: the flag orders nothing else.
+        self.0.is.store(true, Ordering::Relaxed); // Relaxed: the flag orders nothing else.
+        self.0.told.ring();
     }
 }
 
-fn watch(is_over: &AtomicBool, line: impl Fn() -> String, interrupt: impl Fn(), is_orphan: fn() -> bool) {
+fn watch(over: &Over, line: impl Fn() -> String, interrupt: impl Fn(), is_orphan: fn() -> bool) {
     let is_terminal = stderr().is_terminal();
     let mut looks = 0;
-    // Relaxed: as in `Over`.
-    while !is_over.load(Ordering::Relaxed) {
+    loop {
         if is_stopped() {
             interrupt();
         }
@@ -86,7 +93,10 @@ fn watch(is_over: &AtomicBool, line: impl Fn() -> String, interrupt: impl Fn(), 
             complain(&format!("\r\x1b[K{}", line()));
         }
         looks += 1;
-        waiter::pause_ns(LOOK_EVERY_NS);
+        // Relaxed: as in `Ends`.
+        if over.told.wait_until(Some(clock::now_ns() + LOOK_EVERY_NS), || over.is.load(Ordering::Relaxed)) {
+            break;
+        }
     }
     if is_terminal {
         complain("\r\x1b[K");

@@ -39,7 +39,7 @@ pub(crate) fn run_unless_stopped(unit: &Unit, label: &str, out: &Out) -> Result<
 
 /// Nanoseconds between two looks of a process that waits until the host is free. Every process first waits twice this
 /// time before it asks for the host, so that a process that has just measured leaves the host to one that waits.
-const LOOK_EVERY_NS: u64 = 10_000_000;
+const LOOK_EVERY_NS: u64 = 3_000_000;
 
 /// Locks the host for a timed run, as soon as nobody else measures on it; `None` if the user asked to stop.
 fn take_host(label: &str) -> Result<Option<File>, Refusal> {

@@ -10,6 +10,7 @@ use crate::deterministic::bohm::Bohm;
 use crate::deterministic::calvin::Calvin;
 use crate::deterministic::caracal::Caracal;
 use crate::deterministic::pwv::Pwv;
+use crate::tests::common::EFFORT;
 use crate::tests::common::programs::{Mix, Model, Op, Panics, Program, Programs, Seen, States};
 
 #[derive(Clone, Copy, Debug)]
@@ -122,9 +123,9 @@ fn a_batch_does_what_its_transactions_do_in_their_order<S: Scheme>() {
 
 fn the_outcome_does_not_depend_on_the_workers<S: Scheme>() {
     for plan in [PLAN, Plan { clients: 40, batch: 16, ..PLAN }, Plan { mix: Mix::Growth, ..PLAN }] {
-        let one = run::<S>(plan, 60, 0);
+        let one = run::<S>(plan, 12 * EFFORT, 0);
         for (workers, pause_ns) in [(2, 0), (3, 0), (8, 0), (2, 20_000)] {
-            let many = run::<S>(Plan { workers, ..plan }, 60, pause_ns);
+            let many = run::<S>(Plan { workers, ..plan }, 12 * EFFORT, pause_ns);
             assert_eq!((one.aborts, one.user_aborts), (many.aborts, many.user_aborts), "{workers} workers");
             assert_eq!(one.outcome, many.outcome, "{workers} workers");
             assert_eq!(one.after, many.after, "{workers} workers");

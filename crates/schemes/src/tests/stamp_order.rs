@@ -8,7 +8,7 @@ use engine::Scheme;
 
 use crate::catalogue::{self, Visit};
 use crate::tests::common::histories::{CLIENTS, Committed, history_under, replays};
-use crate::tests::common::{Given, Place, STALE_AND_WAITING, THOMAS};
+use crate::tests::common::{EFFORT, Given, Place, STALE_AND_WAITING, THOMAS};
 
 /// The rows after an attempt, if the attempt has the same outcome.
 fn replay(committed: &Committed, rows: &BTreeMap<Place, u64>) -> Option<BTreeMap<Place, u64>> {
@@ -46,7 +46,9 @@ impl Visit for StampsAreAnOrder {
         if !S::SERIAL_STAMPS {
             return;
         }
-        for (threads, attempts) in [(1, 3_000), (2, 3_000), (4, 1_000)] {
+        for (threads, attempts) in
+            [(1, 600), (2, 600), (4, 200)].map(|(threads, few)| (threads, few * EFFORT))
+        {
             let history = history_under::<S>(threads, attempts, self.0);
             let share = history.len() as u64 * 100 / (attempts * (threads * CLIENTS) as u64);
             assert!(share >= 5, "only {share}% of the attempts commit: the history shows little");

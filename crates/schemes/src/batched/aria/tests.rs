@@ -15,6 +15,7 @@ use stdx::Rng;
 use storage::{RecordRef, Shape};
 
 use crate::batched::aria::Aria;
+use crate::tests::common::EFFORT;
 use crate::tests::common::programs::{
     Cell, Execution, Mix, Model, Op, Panics, Point, Program, Programs, Seen,
 };
@@ -201,7 +202,7 @@ fn every_batch_is_serializable_and_does_what_the_model_does() {
         [(1, true, false), (2, true, false), (3, false, false), (1, true, true), (2, false, true)]
     {
         let plan = Plan { reordering, fallback, seed, ..PLAN };
-        let run = run(plan, 150, 0);
+        let run = run(plan, 30 * EFFORT, 0);
         check(plan, &run);
         assert!(run.aborts > 0 && run.user_aborts > 0, "there was something to decide");
     }
@@ -218,9 +219,9 @@ fn the_outcome_does_not_depend_on_the_workers() {
     let growth = Plan { mix: Mix::Growth, ..PLAN };
     let plans = all.into_iter().chain([growth]);
     for plan in plans.flat_map(|plan| [plan, Plan { fallback: true, ..plan }]) {
-        let one = run(plan, 30, 0);
+        let one = run(plan, 6 * EFFORT, 0);
         for (workers, pause_ns) in [(2, 0), (3, 0), (8, 0), (2, 20_000)] {
-            let many = run(Plan { workers, ..plan }, 30, pause_ns);
+            let many = run(Plan { workers, ..plan }, 6 * EFFORT, pause_ns);
             assert_eq!((one.aborts, one.user_aborts), (many.aborts, many.user_aborts), "{workers} workers");
             assert_eq!(one.outcome, many.outcome, "{workers} workers");
             assert_eq!(one.after, many.after, "{workers} workers");
@@ -335,7 +336,7 @@ fn records(program: &Program) -> (BTreeSet<u64>, BTreeSet<u64>) {
 fn records_are_decided_exactly_by_the_rule() {
     for reordering in [true, false] {
         let plan = Plan { mix: Mix::Records, reordering, ..PLAN };
-        for batch in check(plan, &run(plan, 150, 0)) {
+        for batch in check(plan, &run(plan, 30 * EFFORT, 0)) {
             let sets: Vec<_> = batch.iter().map(|(program, _)| records(program)).collect();
             for (position, (program, committed)) in batch.iter().enumerate() {
                 if program.ops.contains(&Op::Rollback) {

@@ -175,6 +175,9 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
 }
 
+/// The factor of work that grows with the time there is: five times as much where tests are optimised.
+pub(crate) const EFFORT: u64 = if cfg!(debug_assertions) { 1 } else { 5 };
+
 /// Few and many workers, and many clients that wait inside their transactions. The latter back off: dozens of
 /// optimistic attempts that insert into one leaf, wait, and try again at once would abort each other for ever.
 pub(crate) const PLANS: &[Plan] = &[

@@ -16,8 +16,8 @@ use workloads::micro::Micro;
 use workloads::smallbank::SmallBank;
 use workloads::stock::StockTable;
 
-/// The number of requests of all clients together.
-const REQUESTS: u64 = 6_000;
+/// The number of requests of all clients together: more where tests are optimised.
+const REQUESTS: u64 = if cfg!(debug_assertions) { 2_500 } else { 6_000 };
 
 type Given = &'static [(&'static str, &'static str)];
 

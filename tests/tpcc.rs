@@ -98,7 +98,7 @@ fn audits_find_nothing_under_any_scheme() {
     for info in catalogue::infos() {
         // Any warehouse is home to any client. With fixed homes, no worker would write rows that another reads.
         let given = [("tpcc.audit_pct", "25"), ("tpcc.home", "uniform")];
-        let measured = run(info.name, &given, 1_000);
+        let measured = run(info.name, &given, 500);
         let audits = commits(&measured, "audit");
         assert!(audits > 50, "{}: {audits} audits", info.name);
     }

@@ -12,7 +12,7 @@ use crate::common::claims::Claims;
 use crate::common::counters::Counters;
 use crate::common::{Plan, run_plan};
 
-const SEEDS: u64 = 300;
+const SEEDS: u64 = if cfg!(debug_assertions) { 150 } else { 300 };
 
 /// Visits a scheme: runs a workload, and checks the result, under the schedule of a seed. Returns the rollbacks by
 /// type.

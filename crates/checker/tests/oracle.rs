@@ -50,10 +50,10 @@ fn compare(seeds: std::ops::Range<u64>, txns_max: u64) -> [Tally; 4] {
 
 #[test]
 fn small_histories_are_what_trying_all_orders_says() {
-    let tallies = compare(0..100_000, 8);
+    let tallies = compare(0..50_000, 8);
     for (tally, level) in tallies.iter().zip(Level::ALL) {
         let least = tally.held.min(tally.violated);
-        assert!(least > 15_000 && tally.undecided < 2_000, "{level:?} is hardly tried: {tally:?}");
+        assert!(least > 7_500 && tally.undecided < 1_000, "{level:?} is hardly tried: {tally:?}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! Path lengths: the number of instructions that one worker executes for a transaction, counted by valgrind. The
-//! count does not depend on other users of the machine.
+//! Path lengths: the number of instructions that one worker executes for a transaction, counted by valgrind, and the
+//! number for which the simulator charges time. Neither depends on other users of the machine.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,6 +16,11 @@ const SECONDS: [u32; 2] = [1, 5];
 /// The scheme with which the others are compared. It is measured first.
 const UNIT: &str = "uncontrolled";
 
+/// The simulated machine. Which one does not matter: the number of instructions is the same on all.
+const MACHINE: &str = "here";
+/// The transactions of a simulated run.
+const SIMULATED: &str = "2000";
+
 /// Counts the instructions of every scheme on a workload, and prints a table.
 pub(crate) fn count(house: &House, workload: &str) -> Checked {
     if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
@@ -28,15 +33,49 @@ pub(crate) fn count(house: &House, workload: &str) -> Checked {
     let schemes: Vec<Value> =
         serde_json::from_str(&listed).map_err(|error| format!("no JSON ({error}): {listed}"))?;
     let named = schemes.iter().filter_map(|scheme| scheme["name"].as_str());
-    println!("{:<14} {:>16} {:>8} {:>12}", "scheme", "instructions", "ratio", "transactions");
+    let instruction_ns = instruction_ns(&contend)?;
+    println!(
+        "{:<16} {:>12} {:>8} {:>12} {:>12} {:>9}",
+        "scheme", "instructions", "ratio", "transactions", "simulated", "to native"
+    );
     let mut unit = None;
     for scheme in [UNIT].into_iter().chain(named.filter(|&name| name != UNIT)) {
         let [short, long] = SECONDS.map(|seconds| tally(&contend, workload, scheme, seconds));
         let (each, transactions) = of_each(short?, long?)?;
         let ratio = each / *unit.get_or_insert(each);
-        println!("{scheme:<14} {each:>16.0} {ratio:>8.2} {transactions:>12}");
+        let simulated = simulated_ns(&contend, workload, scheme)? / instruction_ns;
+        let to_native = simulated / each;
+        println!(
+            "{scheme:<16} {each:>12.0} {ratio:>8.2} {transactions:>12} {simulated:>12.0} {to_native:>9.2}"
+        );
     }
     Ok(())
+}
+
+/// Returns the nanoseconds of an instruction on the simulated machine.
+fn instruction_ns(contend: &Path) -> Result<f64, String> {
+    let listed = output(Command::new(contend).args(["list", "machines", "--format", "json"]))?;
+    let machines: Vec<Value> =
+        serde_json::from_str(&listed).map_err(|error| format!("no JSON ({error}): {listed}"))?;
+    let machine = machines.iter().find(|machine| machine["name"] == MACHINE);
+    let constants = machine.and_then(|machine| machine["constants"].as_array());
+    let constant = constants.and_then(|all| all.iter().find(|of| of["name"] == "core.instruction_ns"));
+    let value = constant.and_then(|constant| constant["value"].as_str()?.parse().ok());
+    value.ok_or_else(|| format!("`{MACHINE}` has no `core.instruction_ns` among what was listed: {listed}"))
+}
+
+/// Simulates one core, and returns the nanoseconds of a transaction in which the core executed instructions.
+fn simulated_ns(contend: &Path, workload: &str, scheme: &str) -> Result<f64, String> {
+    let mut command = Command::new(contend);
+    command.args(["simulate", workload, "--scheme", scheme, "--machine", MACHINE, "--cores", "1"]);
+    command.args(["--txns", SIMULATED, "--format", "json"]);
+    let lines = output(&mut command)?;
+    let of_run = |line: &str| {
+        let run: Value = serde_json::from_str(line).ok()?;
+        let share = run["simulation"]["spent"]["instructions"].as_f64()?;
+        Some(share * 1e9 / run["throughput_txn_s"].as_f64()?)
+    };
+    lines.lines().find_map(of_run).ok_or_else(|| format!("no simulated run among what was printed: {lines}"))
 }
 
 /// The counts of a run: instructions, and committed transactions.

@@ -1,5 +1,10 @@
 //! The records that an attempt has touched, with their entries, found by record.
 
+use sync::clock;
+
+/// Instructions of an addition to a set or a search of it, with what its callers do with the entry.
+const INSTRUCTIONS: u64 = 44;
+
 /// The minimum number of slots in use.
 const FIRST_SLOTS: usize = 64;
 /// Memory for more entries than this is given back after [`NARROW_ATTEMPTS`] emptyings in a row that needed less than a
@@ -58,6 +63,7 @@ impl<E> AccessSet<E> {
         if self.entries.is_empty() {
             return None;
         }
+        clock::compute(INSTRUCTIONS);
         let mask = self.in_use - 1;
         self.find_from(id, hash(id) & mask, mask).map(|(entry, _)| entry)
     }
@@ -82,6 +88,7 @@ impl<E> AccessSet<E> {
     /// The positions of a record's entries, in the order of their addition.
     #[inline]
     pub fn find_all(&self, id: usize) -> impl Iterator<Item = usize> {
+        clock::compute(INSTRUCTIONS);
         let mask = self.in_use.wrapping_sub(1);
         let mut next = (!self.entries.is_empty()).then_some(hash(id) & mask);
         core::iter::from_fn(move || {
@@ -111,6 +118,7 @@ impl<E> AccessSet<E> {
         if (self.entries.len() + 1) * 2 > self.in_use {
             self.grow();
         }
+        clock::compute(INSTRUCTIONS);
         let position = self.entries.len();
         self.entries.push((id, entry));
         self.place(position);

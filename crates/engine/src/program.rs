@@ -9,11 +9,15 @@ use core::any::Any;
 use core::fmt;
 
 use stdx::Rng;
+use sync::clock;
 
 use crate::{
     Abort, Attempt, ClientId, ErasedAttempt, Homes, InputFootprint, Observer, Pace, Scheme, Sink, TxnType,
     Workload,
 };
+
+/// Instructions of a request beyond its attempts: its input is drawn, and its end is counted.
+const REQUEST_INSTRUCTIONS: u64 = 1_700;
 
 /// A call of a stored procedure: the input, and the output once it was executed. Used for one request after the other.
 pub struct Call {
@@ -143,6 +147,7 @@ impl<S: Scheme, O: Observer, L: Sink, W: Workload> Program<S, O, L> for Procedur
     }
 
     fn generate(&self, call: &mut Call, client: ClientId, sequence: u64, rng: &mut Rng) {
+        clock::compute(REQUEST_INSTRUCTIONS);
         let values = values_mut::<W>(call);
         let input = values.input.insert(self.0.generate(client, sequence, rng));
         call.kind = self.0.kind(input);

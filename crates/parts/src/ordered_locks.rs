@@ -13,12 +13,15 @@
 use core::mem;
 
 use sync::atomic::{AtomicU32, Ordering};
-use sync::{Latched, Padded};
+use sync::{Latched, Padded, clock, hint};
 
 use sync::plant::is_planted;
 
 use crate::footprint::{Footprint, Mode};
 use crate::plants;
+
+/// Instructions for a request when it is declared, and as many when it is granted.
+const INSTRUCTIONS: u64 = 190;
 
 /// Buckets for each request.
 const BUCKETS: usize = 8;
@@ -143,9 +146,14 @@ impl OrderedLocks {
         if managers > 1 {
             requested.sort_unstable_by_key(|(manager, _)| *manager);
         }
+        hint::writes(&requested[..]);
+        clock::compute(INSTRUCTIONS * requested.len() as u64);
         for of_one in requested.chunk_by(|(a, _), (b, _)| a == b) {
             let requests = of_one.iter().map(|(_, request)| *request);
-            self.declared[of_one[0].0 as usize].lock().extend(requests);
+            let mut declared = self.declared[of_one[0].0 as usize].lock();
+            let before = declared.len();
+            declared.extend(requests);
+            hint::writes(&declared[before..]);
         }
     }
 
@@ -165,6 +173,8 @@ impl OrderedLocks {
         requests.clear();
         groups.clear();
         mem::swap(requests, &mut self.declared[manager].lock());
+        hint::reads(&requests[..]);
+        clock::compute(INSTRUCTIONS * requests.len() as u64);
         keep_contested(requests, marks);
         requests.sort_unstable_by_key(|request| (request.number, request.place));
         let mut before: Option<Request> = None;
@@ -188,7 +198,11 @@ impl OrderedLocks {
                 self.standings[request.place as usize].contested.fetch_add(1, Ordering::Relaxed);
             }
             own.push(groups.len() - 1);
+            hint::writes(own);
+            hint::pushes(own);
         }
+        hint::writes(&requests[..]);
+        hint::writes(&groups[..]);
         for group in 1..groups.len() {
             if groups[group - 1].is_followed {
                 for request in &requests[groups[group].first..groups[group].end] {
@@ -216,19 +230,24 @@ impl OrderedLocks {
         }
         contested.store(0, Ordering::Relaxed);
         let requested = self.requested[place].lock();
+        hint::reads(&requested[..]);
         for of_one in requested.chunk_by(|(a, _), (b, _)| a == b) {
             if left == 0 {
                 break;
             }
             let mut of = self.managers[of_one[0].0 as usize].lock();
             let Manager { requests, groups, of_place, .. } = &mut *of;
+            hint::reads(&of_place[place]);
             left -= u32::from(!of_place[place].is_empty());
             for group in of_place[place].drain(..) {
                 groups[group].holders -= 1;
+                hint::writes(&groups[group]);
                 if groups[group].holders > 0 || !groups[group].is_followed {
                     continue;
                 }
-                for request in &requests[groups[group + 1].first..groups[group + 1].end] {
+                let next = &requests[groups[group + 1].first..groups[group + 1].end];
+                hint::reads(next);
+                for request in next {
                     // Release: pairs with the Acquire in `are_held`, for this transaction and, since all of its group
                     // have passed the manager's latch before, for the whole group.
                     self.standings[request.place as usize].missing.fetch_sub(1, Ordering::Release);

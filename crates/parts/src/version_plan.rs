@@ -10,7 +10,7 @@
 
 use engine::{Abort, Step};
 use storage::{Pending, RecordRef, Slot};
-use sync::Latched;
+use sync::{Latched, hint};
 
 use crate::footprint::{Coverage, Footprint, Mode};
 use crate::ordered_locks::OrderedLocks;
@@ -68,7 +68,9 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
                 // A record without a number of its own is in a stretch, or was inserted by the attempt itself.
                 if footprint.covers(number, Mode::Shared) {
                     let manager = number as usize % self.writes.len();
-                    self.writes[manager].lock().push(Foreseen { record, place, times });
+                    let mut writes = self.writes[manager].lock();
+                    writes.push(Foreseen { record, place, times });
+                    hint::pushes(&writes);
                 }
             }
         }
@@ -82,10 +84,13 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
             self.locks.grant(manager);
             let mut writes = self.writes[manager].lock();
             // Of one record in the order of the batch, whatever is between them.
+            hint::reads(&writes[..]);
             writes.sort_unstable_by_key(|write| write.place);
             for Foreseen { record, place, times } in writes.drain(..) {
                 let version = push_numbered(slot, record, batches.number_of(place), batches.before());
-                self.places[place].lock().placeholders.push((record, version, times));
+                let placeholders = &mut self.places[place].lock().placeholders;
+                placeholders.push((record, version, times));
+                hint::pushes(placeholders);
             }
         }
     }
@@ -100,6 +105,7 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
     pub fn hand_over(&self, place: usize, footprint: &mut Footprint, own: &mut OwnVersions<'db, S>) {
         let mut planned = self.places[place].lock();
         core::mem::swap(footprint, &mut planned.footprint);
+        hint::reads(&planned.placeholders[..]);
         for (record, version, times) in planned.placeholders.drain(..) {
             own.adopt(record, version, times);
         }

@@ -13,7 +13,7 @@ use core::cmp::Reverse;
 use engine::AccessSet;
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::plant::is_planted;
-use sync::{Latched, Padded};
+use sync::{Latched, Padded, hint};
 
 use crate::{Party, plants};
 
@@ -145,6 +145,7 @@ impl WaitGraph {
             // Relaxed: it is set under the latch.
             if entry.waits == Some(party.rank) && !vertex.is_victim.load(Ordering::Relaxed) {
                 seen.get_mut(position).weight = entry.weight;
+                hint::reads(&entry.blockers[..]);
                 if entry.blockers.contains(me) {
                     return Some(heaviest(seen, position));
                 }
@@ -184,6 +185,7 @@ impl Told<'_> {
         let blockers = &mut self.0.entry.lock().blockers;
         blockers.clear();
         tell(blockers);
+        hint::writes(&blockers[..]);
     }
 
     /// Whether the attempt is to abort.

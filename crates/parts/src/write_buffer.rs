@@ -1,5 +1,7 @@
 //! New values that an attempt keeps to itself until it commits.
 
+use sync::clock;
+
 /// Words of an attempt's private values, one after the other; emptied when it ends.
 #[derive(Debug, Default)]
 pub struct WriteBuffer {
@@ -19,6 +21,7 @@ impl WriteBuffer {
     /// Room for a value of `len` words, to be written: it holds whatever it held before.
     #[inline]
     pub fn push(&mut self, len: usize) -> WordRange {
+        clock::compute(len as u64);
         let start = self.len;
         self.len += len;
         if self.len > self.words.len() {

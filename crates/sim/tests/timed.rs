@@ -5,7 +5,7 @@ use std::rc::Rc;
 use sim::machine::{Machine, MemoryPolicy, Placement};
 use sim::{Spent, StuckWorkers, Timed, TimedCounts};
 use sync_sim::atomic::{AtomicU64, Ordering};
-use sync_sim::{Padded, VersionLatch, clock, hint, waiter, words, workers};
+use sync_sim::{Latched, Padded, VersionLatch, clock, hint, waiter, words, workers};
 
 fn machine(name: &str) -> Machine {
     Machine::read(Machine::of_name(name).expect("a machine of the program"), name).expect("correct")
@@ -258,6 +258,28 @@ fn lines_that_are_asked_for_ahead_arrive_side_by_side() {
     assert!(read_ns(false) > 4.0 * read_ns(true));
 }
 
+type Work<'w> = &'w (dyn Fn(&Padded<AtomicU64>) + Sync);
+
+#[test]
+fn an_access_takes_the_time_for_which_its_thread_waits_and_no_more() {
+    let load = |line: &Padded<AtomicU64>| _ = line.load(Ordering::Relaxed);
+    let store = |line: &Padded<AtomicU64>| line.store(1, Ordering::Relaxed);
+    let ask = |line: &Padded<AtomicU64>| hint::prefetch(std::ptr::from_ref(line));
+    let time = |works: &[Work<'_>]| {
+        let shared = lines(8);
+        let work = || works.iter().for_each(|work| shared.iter().for_each(work));
+        let (ns, _, spent) = timed(&hpe(), Placement::CoresFirst, 1, |_| lasts_ns(work));
+        (ns[0] as f64 * 1_000.0, spent.sum() as f64)
+    };
+    let (ps, spent) = time(&[&load]);
+    assert!(spent > 0.9 * ps && spent < ps, "{spent} of {ps} ps");
+    let (ps, spent) = time(&[&ask, &load]);
+    assert!(spent > 0.5 * ps && spent < ps, "{spent} of {ps} ps");
+    assert!(time(&[&store]).1 < 1.0, "nobody waits for a store");
+    let (ps, spent) = time(&[&store, &|line| _ = line.fetch_add(1, Ordering::Relaxed)]);
+    assert!(spent > 0.3 * ps && spent < ps, "an update waits for all stores: {spent} of {ps} ps");
+}
+
 #[test]
 fn a_copy_is_one_step_and_its_lines_overlap() {
     let record: Vec<AtomicU64> = (0..64).map(AtomicU64::new).collect();
@@ -272,6 +294,29 @@ fn a_copy_is_one_step_and_its_lines_overlap() {
     // Eight lines of memory, one after the other, would take eight latencies.
     let latency_ns = hpe().memory.latency_ps / 1_000;
     assert!(*ns > latency_ns && *ns < 3 * latency_ns, "{ns}");
+}
+
+#[test]
+fn computed_instructions_take_their_time() {
+    let (ns, ..) = timed(&hpe(), Placement::CoresFirst, 1, |_| lasts_ns(|| clock::compute(1_000_000)));
+    assert_near(ns[0] as f64, hpe().core.instruction_ps as f64 * 1_000.0, 0.01);
+}
+
+#[test]
+fn plain_memory_under_a_latch_comes_from_the_core_that_wrote_it() {
+    let list = Latched::new(vec![0_u64; 800]);
+    let is_written = AtomicU64::new(0);
+    let (ns, ..) = timed(&hpe(), Placement::CoresFirst, 2, |worker| {
+        if worker == 0 {
+            hint::writes(&list.lock()[..]);
+            is_written.store(1, Ordering::Relaxed);
+            return [0, 0];
+        }
+        waiter::wait_until(None, || is_written.load(Ordering::Relaxed) == 1);
+        [(); 2].map(|()| lasts_ns(|| hint::reads(&list.lock()[..])))
+    });
+    let [first, again] = ns[1];
+    assert!(first > 2 * again, "{first} ns from another core, {again} ns from the own caches");
 }
 
 #[test]

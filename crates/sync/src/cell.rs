@@ -3,6 +3,7 @@
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 
+use crate::hint;
 use crate::latch::{Latch, LatchGuard};
 
 /// A value on cache lines of its own, so that its neighbours' writes do not slow its readers.
@@ -52,20 +53,20 @@ impl<T> Latched<T> {
     /// Waits for the latch and lends the value.
     #[inline]
     pub fn lock(&self) -> LatchedGuard<'_, T> {
-        LatchedGuard { _guard: self.latch.lock(), value: &self.value }
+        LatchedGuard::new(self.latch.lock(), &self.value)
     }
 
     /// Waits for the latch and lends the value, or gives up when another holds the latch and `is_wanted` no longer
     /// holds.
     #[inline]
     pub fn lock_while(&self, is_wanted: impl Fn() -> bool) -> Option<LatchedGuard<'_, T>> {
-        Some(LatchedGuard { _guard: self.latch.lock_while(is_wanted)?, value: &self.value })
+        Some(LatchedGuard::new(self.latch.lock_while(is_wanted)?, &self.value))
     }
 
     /// Lends the value if nobody holds the latch.
     #[inline]
     pub fn try_lock(&self) -> Option<LatchedGuard<'_, T>> {
-        Some(LatchedGuard { _guard: self.latch.try_lock()?, value: &self.value })
+        Some(LatchedGuard::new(self.latch.try_lock()?, &self.value))
     }
 
     /// Lends the value to its only owner.
@@ -76,6 +77,14 @@ impl<T> Latched<T> {
     /// Takes the value out.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
+    }
+}
+
+impl<'a, T> LatchedGuard<'a, T> {
+    #[inline]
+    fn new(guard: LatchGuard<'a>, value: &'a UnsafeCell<T>) -> Self {
+        hint::writes(value);
+        Self { value, _guard: guard }
     }
 }
 

@@ -112,6 +112,11 @@ pub fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// Says that the caller has executed so many instructions beyond those that belong to its accesses to shared words:
+/// does nothing but in simulations, where they take time. The numbers are means of native runs.
+#[inline]
+pub fn compute(_instructions: u64) {}
+
 /// Begins or ends the measured part of a run: does nothing but in simulations, which count where the time goes in it.
 #[inline]
 pub fn measure(_is_on: bool) {}

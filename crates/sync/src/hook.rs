@@ -74,6 +74,9 @@ pub trait Scheduler {
     /// The running worker goes on only after its writes are visible to all.
     fn drain(&self) {}
 
+    /// The running worker has executed instructions beyond those that belong to its accesses.
+    fn compute(&self, _instructions: u64) {}
+
     /// Begins or ends the measured part of a run.
     fn measure(&self, _is_on: bool) {}
 
@@ -178,6 +181,14 @@ pub(crate) fn copy(access: Access, address: usize, bytes: usize) -> bool {
     true
 }
 
+/// An access to plain memory that a latch protects, in one step, if copies are whole: where each word of shared memory
+/// is a step, that of the latch is enough.
+pub(crate) fn guarded(access: Access, address: usize, bytes: usize) {
+    if bytes > 0 && scheduled(|scheduler| scheduler.copies_whole()).unwrap_or(false) {
+        step_over(access, address, bytes);
+    }
+}
+
 /// See [`Scheduler::prefetch`].
 pub(crate) fn prefetch(address: usize, for_write: bool) {
     scheduled(|scheduler| scheduler.prefetch(address, for_write));
@@ -186,6 +197,11 @@ pub(crate) fn prefetch(address: usize, for_write: bool) {
 /// See [`Scheduler::drain`].
 pub(crate) fn drain() {
     scheduled(|scheduler| scheduler.drain());
+}
+
+/// See [`Scheduler::compute`].
+pub(crate) fn compute(instructions: u64) {
+    scheduled(|scheduler| scheduler.compute(instructions));
 }
 
 /// Begins or ends the measured part of a run.

@@ -19,6 +19,18 @@ pub mod hint {
     /// Does nothing: a prefetch changes no outcome.
     #[inline(always)]
     pub fn prefetch_for_write<T>(_address: *const T) {}
+
+    /// Does nothing: a latch orders what it protects.
+    #[inline(always)]
+    pub fn reads<T: ?Sized>(_memory: &T) {}
+
+    /// Does nothing: a latch orders what it protects.
+    #[inline(always)]
+    pub fn writes<T: ?Sized>(_memory: &T) {}
+
+    /// Does nothing: a latch orders what it protects.
+    #[inline(always)]
+    pub fn pushes<T>(_list: &[T]) {}
 }
 
 /// Returns false: this build has no planted bugs.

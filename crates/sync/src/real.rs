@@ -36,6 +36,19 @@ pub mod hint {
         #[cfg(not(target_arch = "x86_64"))]
         let _ = address;
     }
+
+    /// Says that the caller, who has the latch of this plain memory, reads it. Does nothing but in simulations, which
+    /// see no other access than those to shared words. For memory that other workers write.
+    #[inline(always)]
+    pub fn reads<T: ?Sized>(_memory: &T) {}
+
+    /// As [`reads`], of memory that the caller writes.
+    #[inline(always)]
+    pub fn writes<T: ?Sized>(_memory: &T) {}
+
+    /// As [`writes`], of the last element of a list.
+    #[inline(always)]
+    pub fn pushes<T>(_list: &[T]) {}
 }
 
 /// Returns false: this build has no planted bugs.

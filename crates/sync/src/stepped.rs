@@ -230,6 +230,25 @@ pub mod hint {
     pub fn prefetch_for_write<T>(address: *const T) {
         hook::prefetch(address.addr(), true);
     }
+
+    /// Tells the scheduler that the caller, who has the latch of this plain memory, reads it: where time passes, that
+    /// is an access.
+    #[inline]
+    pub fn reads<T: ?Sized>(memory: &T) {
+        hook::guarded(Access::Load, core::ptr::from_ref(memory).addr(), size_of_val(memory));
+    }
+
+    /// As [`reads`], of memory that the caller writes.
+    #[inline]
+    pub fn writes<T: ?Sized>(memory: &T) {
+        hook::guarded(Access::Store, core::ptr::from_ref(memory).addr(), size_of_val(memory));
+    }
+
+    /// As [`writes`], of the last element of a list.
+    #[inline]
+    pub fn pushes<T>(list: &[T]) {
+        list.last().into_iter().for_each(writes);
+    }
 }
 
 /// Whether this bug is planted in what runs on the calling thread.

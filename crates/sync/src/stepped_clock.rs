@@ -32,6 +32,12 @@ pub fn thread_cpu_ns() -> u64 {
     hook::now_ns()
 }
 
+/// Says that the caller has executed so many instructions beyond those that belong to its accesses to shared words:
+/// they take time where the scheduler has any.
+pub fn compute(instructions: u64) {
+    hook::compute(instructions);
+}
+
 /// Begins or ends the measured part of a run: the scheduler counts where the time goes in it.
 pub fn measure(is_on: bool) {
     hook::measure(is_on);

@@ -26,7 +26,7 @@ use core::mem;
 
 use storage::{LeafRef, Which};
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use sync::{Broken, Latched, waiter};
+use sync::{Broken, Latched, hint, waiter};
 
 use super::batch::{self, Alarm, Board, Desk, Left, has_rest, is_sampled, ticket};
 use super::{Driver, Job, Part, Stage, Tally, is_aborted, pay};
@@ -276,7 +276,9 @@ impl<'s, 'r, S: Batching, V: Observe> Worker<'s, 'r, S, V> {
                 return;
             }
             for boxes in &self.shared.changes {
-                self.changes.append(&mut boxes[number].lock());
+                let mut sent = boxes[number].lock();
+                hint::reads(&sent[..]);
+                self.changes.append(&mut sent);
             }
             if !self.changes.is_empty() {
                 // A key changes once in a batch, so the order is the same whichever worker gathered the changes.

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use sync::atomic::{AtomicU64, Ordering};
 use sync::fiber::FiberQueue;
-use sync::{Latched, Padded, waiter};
+use sync::{Latched, Padded, hint, waiter};
 
 use super::placement::{Placement, Placer};
 use super::{Control, Job, Part, Reorder, pay};
@@ -298,7 +298,9 @@ impl<'s> Hall<'s> {
 impl Inbound {
     fn put(&self, sent: impl Iterator<Item = Parcel>) {
         let mut tasks = self.tasks.lock();
+        let before = tasks.len();
         tasks.extend(sent);
+        hint::writes(&tasks[before..]);
         self.waiting.store(tasks.len() as u64, Ordering::Relaxed); // Relaxed: a hint; the latch orders the rest.
     }
 
@@ -311,6 +313,7 @@ impl Inbound {
         if !self.is_empty() {
             let mut tasks = self.tasks.lock();
             core::mem::swap(&mut *tasks, empty);
+            hint::reads(&empty[..]);
             self.waiting.store(0, Ordering::Relaxed); // Relaxed: a hint, under the latch.
         }
     }

@@ -25,7 +25,7 @@ use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use sync::atomic::{AtomicU64, Ordering};
-use sync::{Broken, Latched, fiber, waiter};
+use sync::{Broken, Latched, clock, fiber, waiter};
 
 use super::batch::{self, Alarm, Board, Client, Desk, Left, Request, has_rest, is_sampled, ticket};
 use super::{Driver, Job, Part, Stage, Tally, is_aborted};
@@ -34,6 +34,9 @@ use crate::{
     Abort, Database, InputFootprint, InsertAt, Ledger, Observe, Planning, Scratch, Session, Step, Ticket,
     Touch,
 };
+
+/// Instructions that plan a transaction, beyond its footprint and its locks.
+const PLANNING_INSTRUCTIONS: u64 = 1_000;
 
 /// Runs transactions in batches whose order is fixed before execution.
 #[derive(Clone, Copy, Debug)]
@@ -347,6 +350,7 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
                 session.meter().start();
                 session.meter().switch(Phase::Cc);
             }
+            clock::compute(PLANNING_INSTRUCTIONS);
             self.known.clear();
             if !job.rehearses {
                 program.footprint(call, &mut self.known);

@@ -31,7 +31,8 @@ pub(super) enum Wish {
     Write,
 }
 
-/// Picoseconds of all accesses, by the part of the machine that took them.
+/// Picoseconds for which accesses kept their threads waiting, by the part of the machine that took them. An access that
+/// was over before anybody waited for it does not count: a line that was asked for ahead, or a store.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
     /// Hits in the caches of the core.
@@ -53,6 +54,39 @@ impl Spent {
     pub fn sum(&self) -> u64 {
         let Self { private, l3, memory, coherence, numa, contention } = *self;
         private + l3 + memory + coherence + numa + contention
+    }
+
+    /// Adds the parts of an access, of whose time a thread waited for `waited` picoseconds.
+    #[inline]
+    fn add(&mut self, access: Self, waited: u64) {
+        let takes = access.sum();
+        let share = |part: u64| match () {
+            () if waited == takes => part,
+            () if takes == 0 => 0,
+            () => (u128::from(part) * u128::from(waited) / u128::from(takes)) as u64,
+        };
+        self.private += share(access.private);
+        self.l3 += share(access.l3);
+        self.memory += share(access.memory);
+        self.coherence += share(access.coherence);
+        self.numa += share(access.numa);
+        self.contention += share(access.contention);
+    }
+}
+
+/// The cost of an access.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cost {
+    parts: Spent,
+    /// The last of its lines that other cores had.
+    shared: Option<LineId>,
+}
+
+impl Cost {
+    /// Adds the cost of another access, for which the thread waited so long.
+    pub(super) fn add(&mut self, other: Self, waited: u64) {
+        self.parts.add(other.parts, waited);
+        self.shared = other.shared.or(self.shared);
     }
 }
 
@@ -89,6 +123,8 @@ pub(super) struct Caches {
     link_ps: Vec<u64>,
     /// Picoseconds between two misses of a core that overlap as far as the core can.
     pub(super) next_miss_ps: u64,
+    /// The cost of the access at hand.
+    pub(super) cost: Cost,
     spent: Spent,
     /// The time of all accesses up to the end of what counts, if that has ended.
     measured: Option<Spent>,
@@ -123,6 +159,7 @@ impl Caches {
             controller_ps: line_ps(machine.memory.bytes_per_ns),
             link_ps: machine.hops.iter().map(|hop| line_ps(hop.bytes_per_ns)).collect(),
             machine: machine.clone(),
+            cost: Cost::default(),
             spent: Spent::default(),
             measured: None,
         }
@@ -144,7 +181,19 @@ impl Caches {
         self.measured.unwrap_or(self.spent)
     }
 
-    /// The time at which an access that begins at `at` is complete.
+    /// Counts that a thread waited for an access.
+    #[inline]
+    pub(super) fn has_waited(&mut self, cost: Cost, waited: u64) {
+        if waited == 0 {
+            return;
+        }
+        self.spent.add(cost.parts, waited);
+        if let Some(shared) = cost.shared.filter(|_| self.measured.is_none()) {
+            self.lines.get(shared).waited_ps += waited;
+        }
+    }
+
+    /// The time at which an access that begins at `at` is complete. What it costs is added to the access at hand.
     #[inline]
     pub(super) fn access(&mut self, seat: Seat, at: u64, id: LineId, wish: Wish) -> u64 {
         let line = self.lines.get(id);
@@ -163,7 +212,7 @@ impl Caches {
         match near.or(is_kept.then_some(0)) {
             Some(ps) if wish == Wish::Read || is_owner || is_kept => {
                 line.is_dirty |= wish == Wish::Write;
-                self.spent.private += ps;
+                self.cost.parts.private += ps;
                 at + ps
             }
             _ => self.fetch(seat, at, id, wish, near.is_some()),
@@ -175,14 +224,14 @@ impl Caches {
     fn fetch(&mut self, seat: Seat, at: u64, id: LineId, wish: Wish, has_copy: bool) -> u64 {
         let line = *self.lines.get(id);
         let start = at.max(line.busy_until);
-        self.spent.contention += start - at;
+        self.cost.parts.contention += start - at;
         let is_shared = line.sockets != 0 && line.owner != seat.core;
         let mut ready = if has_copy { start } else { self.bring(seat, at, start, id) };
         if wish == Wish::Write && line.owner != seat.core {
             ready = ready.max(start + self.invalidate(seat, line.sockets));
         }
-        if is_shared && self.measured.is_none() {
-            self.lines.get(id).waited_ps += ready - at;
+        if is_shared {
+            self.cost.shared = Some(id);
         }
         let own = 1 << (seat.socket % 64);
         let (coherence, now) = (&self.machine.coherence, self.lines.get(id));
@@ -215,17 +264,17 @@ impl Caches {
         if line.owner != NOBODY && line.owner != seat.core && line.is_dirty {
             let group = line.owner / self.machine.topology.cores_per_group as u16;
             let ps = self.beyond_l1(self.machine.coherence.transfer_ps) + self.between_groups_ps(seat, group);
-            self.spent.coherence += ps;
+            self.cost.parts.coherence += ps;
             return self.travel(seat, at, start + ps, group / self.groups_per_socket);
         }
         let l3_ps = self.beyond_l1(self.machine.l3.latency_ps);
         if self.l3[usize::from(seat.group)].has(id, line.version) {
-            self.spent.l3 += l3_ps;
+            self.cost.parts.l3 += l3_ps;
             return start + l3_ps;
         }
         if line.holder != NOBODY && self.l3[usize::from(line.holder)].has(id, line.version) {
             let ps = l3_ps + self.between_groups_ps(seat, line.holder);
-            self.spent.l3 += ps;
+            self.cost.parts.l3 += ps;
             return self.travel(seat, at, start + ps, line.holder / self.groups_per_socket);
         }
         let latency_ps = self.beyond_l1(self.machine.memory.latency_ps);
@@ -235,11 +284,11 @@ impl Caches {
         if is_ahead {
             // A program that goes through memory in order waits for its share of the memory's rate alone.
             let ready = begin + self.next_miss_ps.min(latency_ps);
-            self.spent.memory += ready - start;
+            self.cost.parts.memory += ready - start;
             return ready;
         }
         let ready = begin + latency_ps;
-        self.spent.memory += ready - start;
+        self.cost.parts.memory += ready - start;
         self.travel(seat, at, ready, line.home)
     }
 
@@ -262,7 +311,7 @@ impl Caches {
         let distance = self.distance(seat, from);
         let begin = leaves.max(self.links[from].has_time(at, self.link_ps[distance]));
         let ready = begin + self.machine.hops[distance].round_trip_ps;
-        self.spent.numa += ready - leaves;
+        self.cost.parts.numa += ready - leaves;
         ready
     }
 
@@ -288,8 +337,8 @@ impl Caches {
         } else {
             self.machine.coherence.transfer_ps
         };
-        self.spent.coherence += within;
-        self.spent.numa += farthest + count * self.machine.coherence.invalidate_ps;
+        self.cost.parts.coherence += within;
+        self.cost.parts.numa += farthest + count * self.machine.coherence.invalidate_ps;
         within + farthest + count * self.machine.coherence.invalidate_ps
     }
 

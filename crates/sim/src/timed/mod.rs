@@ -21,7 +21,7 @@ use std::rc::Rc;
 use sync_sim::hook::{self, Access, NOBODY, Scheduler};
 
 pub use caches::Spent;
-use caches::{Caches, Seat, Wish};
+use caches::{Caches, Cost, Seat, Wish};
 use lines::Homes;
 use parked::Parked;
 use tags::LineId;
@@ -32,13 +32,25 @@ use crate::machine::{Machine, MemoryPolicy, Placement};
 
 /// The version of the rules of this module, for the digest of a machine. A change after which the same run takes
 /// another simulated time needs another version: results of different rules must not count as results of one machine.
-pub(crate) const TIMING_RULES: u32 = 2;
+pub(crate) const TIMING_RULES: u32 = 3;
 
-/// Instructions that a worker executes between two accesses to shared words, in the mean.
-const INSTRUCTIONS_PER_ACCESS: u64 = 16;
+/// Instructions that a worker executes for an access to shared words: those of the access, and those around it that
+/// nobody says otherwise ([`Scheduler::compute`]). Fitted, together with the instructions that schemes, drivers and
+/// workloads name, to those that cachegrind counts for a transaction of every scheme (`docs/performance.md`).
+fn instructions(access: Access, bytes: usize) -> u64 {
+    let each = match access {
+        Access::Load => 12,
+        Access::Store => 14,
+        Access::Update => 33,
+        Access::Fence => 46,
+        Access::Pause | Access::Yield { .. } | Access::Wait { .. } => 0,
+    };
+    let words = if bytes > size_of::<u64>() { (bytes / size_of::<u64>()) as u64 } else { 0 };
+    each + words * INSTRUCTIONS_PER_COPIED_WORD
+}
 
-/// Instructions that copy a line, beyond those of an access.
-const INSTRUCTIONS_PER_COPIED_LINE: u64 = 12;
+/// Instructions that copy a word, beyond those of an access.
+const INSTRUCTIONS_PER_COPIED_WORD: u64 = 2;
 
 /// The maximum number of lines that a worker watches.
 const WATCHED_MAX: usize = parked::LINES_MAX;
@@ -111,8 +123,9 @@ struct Worker {
     clock: u64,
     /// The access that the worker makes when its turn comes.
     pending: Option<Pending>,
-    /// The time at which all its stores are visible.
+    /// The time at which all its stores are visible, and the cost of the one that takes until then.
     drained_at: u64,
+    drained_by: Cost,
     /// The lines that it has loaded since it last waited, with their versions.
     watched: [(LineId, u32); WATCHED_MAX],
     /// Their number; more than there is room for if there were too many.
@@ -127,7 +140,7 @@ struct Worker {
     /// Picoseconds of an instruction, with the threads that share its core.
     instruction_ps: u64,
     /// Lines that were asked for ahead of their use, and the time at which they arrive.
-    coming: [(LineId, u64); 16],
+    coming: [(LineId, u64, Cost); 16],
     next_coming: usize,
     last_coming: u64,
 }
@@ -238,6 +251,12 @@ impl Scheduler for Timed {
         }
     }
 
+    fn compute(&self, instructions: u64) {
+        if self.is_on.get() {
+            self.state.borrow_mut().compute(instructions);
+        }
+    }
+
     fn measure(&self, is_on: bool) {
         self.state.borrow_mut().caches.measure(is_on);
     }
@@ -250,8 +269,8 @@ impl Scheduler for Timed {
 
     fn drain(&self) {
         let state = &mut *self.state.borrow_mut();
-        let worker = &mut state.workers[state.running];
-        worker.clock = worker.clock.max(worker.drained_at) + state.machine.core.fence_ps;
+        state.drain(state.running);
+        state.workers[state.running].clock += state.machine.core.fence_ps;
     }
 }
 
@@ -270,6 +289,7 @@ impl State {
                 clock: 0,
                 pending: None,
                 drained_at: 0,
+                drained_by: Cost::default(),
                 watched: [(0, 0); WATCHED_MAX],
                 watched_len: 0,
                 waited_len: 0,
@@ -278,7 +298,7 @@ impl State {
                 look_every: 1,
                 looked_at: 0,
                 instruction_ps: ps as u64,
-                coming: [(0, 0); 16],
+                coming: [(0, 0, Cost::default()); 16],
                 next_coming: 0,
                 last_coming: 0,
             }
@@ -317,7 +337,7 @@ impl State {
         self.counts.accesses += 1;
         let worker = &mut self.workers[self.running];
         if worker.seat.is_some() {
-            worker.clock += INSTRUCTIONS_PER_ACCESS * worker.instruction_ps;
+            worker.clock += instructions(pending.access, pending.bytes) * worker.instruction_ps;
         }
         let clock = worker.clock;
         worker.pending = Some(pending);
@@ -366,14 +386,14 @@ impl State {
             return;
         };
         if access == Access::Update {
-            let worker = &mut self.workers[number];
-            worker.clock = worker.clock.max(worker.drained_at);
+            self.drain(number);
         }
         let wish = if is_write { Wish::Write } else { Wish::Read };
         let line_bytes = self.machine.line_bytes as usize;
         let begin = self.workers[number].clock;
         let mut complete = begin;
         let mut at = begin;
+        self.caches.cost = Cost::default();
         let (first, last) = (address / line_bytes, (address + bytes.max(1) - 1) / line_bytes);
         for nth in first..=last {
             let id = self.caches.lines.number(nth * line_bytes, seat.socket);
@@ -386,8 +406,11 @@ impl State {
             }
             let worker = &mut self.workers[number];
             if worker.last_coming > asked_at {
-                let coming = worker.coming.iter().find(|(line, _)| *line == id);
-                done = done.max(coming.map_or(0, |(_, at)| *at));
+                let coming = worker.coming.iter().find(|(line, ..)| *line == id);
+                if let Some((_, comes_at, cost)) = coming.filter(|(_, comes_at, _)| *comes_at > done) {
+                    self.caches.cost.add(*cost, *comes_at - done);
+                    done = *comes_at;
+                }
             }
             complete = complete.max(done);
             if is_write {
@@ -401,10 +424,16 @@ impl State {
             }
         }
         let update_ps = self.machine.core.update_ps;
+        let cost = self.caches.cost;
+        if access != Access::Store {
+            self.caches.has_waited(cost, complete - begin);
+        }
         let worker = &mut self.workers[number];
-        complete += (last - first) as u64 * INSTRUCTIONS_PER_COPIED_LINE * worker.instruction_ps;
         match access {
-            Access::Store => worker.drained_at = worker.drained_at.max(complete),
+            Access::Store if complete > worker.drained_at => {
+                (worker.drained_at, worker.drained_by) = (complete, cost);
+            }
+            Access::Store => {}
             Access::Update => worker.clock = complete + update_ps,
             _ => worker.clock = complete,
         }
@@ -432,18 +461,36 @@ impl State {
         StuckWorkers { workers: self.left, line }
     }
 
+    /// A worker goes on only when all its stores are visible.
+    fn drain(&mut self, number: usize) {
+        let worker = &mut self.workers[number];
+        if worker.drained_at > worker.clock {
+            self.caches.has_waited(worker.drained_by, worker.drained_at - worker.clock);
+            worker.clock = worker.drained_at;
+        }
+    }
+
+    /// The running worker's clock passes. Its next access waits for its turn by the new time.
+    fn compute(&mut self, instructions: u64) {
+        let worker = &mut self.workers[self.running];
+        if worker.seat.is_some() {
+            worker.clock += instructions * worker.instruction_ps;
+        }
+    }
+
     fn prefetch(&mut self, address: usize, for_write: bool) {
         let worker = &mut self.workers[self.running];
         let Some(seat) = worker.seat else { return };
         let at = worker.clock;
         let id = self.caches.lines.number(address, seat.socket);
         let wish = if for_write { Wish::Write } else { Wish::Read };
+        self.caches.cost = Cost::default();
         let done = self.caches.access(seat, at, id, wish);
         if for_write && !self.caches.lines.get(id).first_parked.is_nobody() {
             self.wake(id, done);
         }
         let worker = &mut self.workers[self.running];
-        worker.coming[worker.next_coming] = (id, done);
+        worker.coming[worker.next_coming] = (id, done, self.caches.cost);
         worker.next_coming = (worker.next_coming + 1) % worker.coming.len();
         worker.last_coming = worker.last_coming.max(done);
     }

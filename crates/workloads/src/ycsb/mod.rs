@@ -33,10 +33,15 @@ use engine::{
     Share, Table, Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
+use sync::clock;
 
 use input::{Generator, Kind, Op};
 use keys::{Places, fill, is_at, is_whole, overwrite, row_of};
 use settings::{SETTINGS, Settings};
+
+/// Instructions of an operation: its draw, its calls, and for each word of its row.
+const OP_INSTRUCTIONS: u64 = 300;
+const WORD_INSTRUCTIONS: u64 = 2;
 
 pub use input::Input;
 pub use keys::{LongKey, RecordKey, ShortKey};
@@ -274,6 +279,7 @@ impl Output {
 /// Reads all columns. Returns their sum, and `true` if the row lies under its key.
 #[inline]
 fn look(words: &[u64], place: u64) -> (u64, bool) {
+    clock::compute(WORD_INSTRUCTIONS * words.len() as u64);
     (words.iter().fold(0, |sum, &word| sum.wrapping_add(word)), is_at(words, place))
 }
 
@@ -366,6 +372,7 @@ impl<K: RecordKey> Workload for Ycsb<K> {
         }
         txn.decided();
         for &op in ops {
+            clock::compute(OP_INSTRUCTIONS);
             match op.kind {
                 Kind::Read => self.read(op, &mut output, txn),
                 Kind::Update if self.settings.is_blind => {

@@ -11,7 +11,7 @@ use core::fmt;
 use storage::RecordRef;
 use sync::atomic::{AtomicUsize, Ordering};
 use sync::plant::is_planted;
-use sync::{Growing, Latched, Padded};
+use sync::{Growing, Latched, Padded, hint};
 
 use super::plants;
 use super::version_arrays::Arrayed;
@@ -55,6 +55,7 @@ impl<S: Arrayed> Gathered<'_, S> {
             self.places.partition_point(|&other| other < place)
         };
         self.places.insert(at, place);
+        hint::writes(&self.places[at..]);
     }
 }
 
@@ -83,7 +84,11 @@ impl<'db, S: Arrayed> Appends<'db, S> {
         let Some(contended) = self.contended else { return row.lock().put(place) };
         match row.try_lock() {
             Some(mut row) if row.places.len() < contended => row.put(place),
-            _ => self.buffers[slot * self.shares.len() + share].lock().push((number, place)),
+            _ => {
+                let mut buffer = self.buffers[slot * self.shares.len() + share].lock();
+                buffer.push((number, place));
+                hint::pushes(&buffer);
+            }
         }
     }
 
@@ -109,7 +114,9 @@ impl<'db, S: Arrayed> Appends<'db, S> {
     pub fn merge(&self, share: usize, mut see: impl FnMut(RecordRef<'db, S>, &[u32])) {
         let of = &self.shares[share];
         for buffer in self.buffers.iter().skip(share).step_by(self.shares.len()) {
-            for (number, place) in buffer.lock().drain(..) {
+            let mut buffer = buffer.lock();
+            hint::reads(&buffer[..]);
+            for (number, place) in buffer.drain(..) {
                 of.rows.make(number).lock().places.push(place);
             }
         }
@@ -117,6 +124,7 @@ impl<'db, S: Arrayed> Appends<'db, S> {
         for number in 0..of.count.swap(0, Ordering::Relaxed) {
             let mut row = of.rows.make(number).lock();
             let Some(record) = row.record.take() else { continue };
+            hint::reads(&row.places[..]);
             if !row.places.is_sorted() && !is_planted(&plants::APPENDS_UNSORTED) {
                 row.places.sort_unstable();
             }

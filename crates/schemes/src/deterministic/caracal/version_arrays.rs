@@ -24,7 +24,7 @@ use parts::CopyBuffer;
 use storage::{InPlace, Meta, RecordRef, Shape};
 use sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use sync::plant::is_planted;
-use sync::{Growing, Latched, Padded, waiter, words};
+use sync::{Growing, Latched, Padded, hint, waiter, words};
 
 use super::plants;
 
@@ -372,7 +372,9 @@ impl VersionArrays {
         copy: &mut CopyBuffer,
     ) {
         let at = region * self.shares + share;
-        for (record, id) in laid_out.0[at].lock().drain(..) {
+        let mut all = laid_out.0[at].lock();
+        hint::reads(&all[..]);
+        for (record, id) in all.drain(..) {
             let head = record.header();
             // The record may have another array by now, or serve another row.
             if head.array() == Some(id) {

@@ -18,7 +18,7 @@ use parts::version_chain::{Chained, Stamped, VersionStamp};
 use parts::{Numbered, OwnVersions, WordRange, WriteBuffer};
 use storage::{Meta, RecordRef, VersionRef};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use sync::{Latched, Padded};
+use sync::{Latched, Padded, hint};
 
 /// The metadata of a version.
 #[derive(Debug, Default)]
@@ -188,6 +188,9 @@ impl Courses {
         let mut exposed = self.0[place].exposed.lock();
         for at in run.due.drain(..) {
             let value = own.words(at).map(|words| exposed.words.push_copy(words));
+            if let Some(value) = value {
+                hint::writes(exposed.words.get(value));
+            }
             let own = own.get(at);
             exposed.values.push(own.record.id(), value);
             own.version.version().meta().set_exposed(true);
@@ -221,6 +224,7 @@ impl Courses {
         let value = *exposed.values.get(at);
         if let Some(value) = value {
             copy.clear();
+            hint::reads(exposed.words.get(value));
             copy.extend_from_slice(exposed.words.get(value));
         }
         Some(value.is_some())

@@ -45,6 +45,7 @@ use parts::value_word::{LOCK as LATCH, NO_VALUE, STATUS_BITS as NUMBER_SHIFT};
 use parts::{OnlyRead, ReadSet, Timestamps, Validates, ValueWord, Workspace};
 use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::{Ordering, fence};
+use sync::clock;
 use sync::plant::is_planted;
 
 settings! {
@@ -58,6 +59,9 @@ settings! {
         },
     }
 }
+
+/// Instructions that sort a record among the few dozen of a transaction.
+const SORT_INSTRUCTIONS: u64 = 60;
 
 /// The state that all transactions share: the numbers.
 #[derive(Debug)]
@@ -290,6 +294,7 @@ impl Txn<'_> {
         self.touched.clear();
         self.touched.extend(reads.chain(writes));
         // Of several entries of a record, one that was read stays, if there is one.
+        clock::compute(SORT_INSTRUCTIONS * self.touched.len() as u64);
         self.touched.sort_unstable_by_key(|touched| (touched.record.id(), !touched.is_read));
         self.touched.dedup_by_key(|touched| touched.record.id());
         for touched in &self.touched {

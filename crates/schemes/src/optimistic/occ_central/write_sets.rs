@@ -16,7 +16,7 @@
 use engine::Abort;
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
-use sync::{Latched, Padded};
+use sync::{Latched, Padded, hint};
 
 use super::plants;
 
@@ -106,6 +106,7 @@ impl WriteSets {
         let turn = if written.is_empty() { 0 } else { self.publish(slot, written) };
         let mut entrance = self.entrance.lock();
         comparison.end = self.last.load(Ordering::Relaxed); // Relaxed: changes under the latch.
+        hint::reads(&entrance.active[..]);
         comparison.active.clear();
         comparison.active.extend_from_slice(&entrance.active);
         if !written.is_empty() {
@@ -123,6 +124,7 @@ impl WriteSets {
         published.turn += 1;
         published.records.clear();
         published.records.extend_from_slice(written);
+        hint::writes(&published.records[..]);
         published.turn
     }
 
@@ -171,6 +173,7 @@ impl WriteSets {
             if published.turn != active.turn {
                 return Err(Abort::Full); // Invariant (3).
             }
+            hint::reads(&published.records[..]);
             for &record in &published.records {
                 check(record)?;
             }

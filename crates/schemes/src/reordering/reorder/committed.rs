@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use engine::Abort;
+use sync::clock;
 use sync::plant::is_planted;
 
 use super::gap_stamps::{Gap, GapStamps};
@@ -16,6 +17,9 @@ use super::installs::Installs;
 use super::latest::{LatestWrite, LatestWrites};
 use super::plants;
 use super::request::{Request, id_of, is_presence};
+
+/// Instructions that compare a key.
+const CHECK_INSTRUCTIONS: u64 = 170;
 
 /// The writes that were decided of late, and the number of the last commit.
 #[derive(Debug)]
@@ -56,6 +60,7 @@ impl Committed {
             return Err(Abort::Full);
         }
         for (key, seen) in request.reads() {
+            clock::compute(CHECK_INSTRUCTIONS);
             let Some(latest) = self.latest.get(id_of(key)) else { continue };
             let is_as_seen = if is_presence(key) { latest.has_value } else { latest.number == seen };
             if latest.number > request.start && !is_as_seen {

@@ -1,6 +1,8 @@
 //! The last write of each record that the validator remembers: a hash table with open addressing. It is never walked,
 //! but to grow.
 
+use sync::hint;
+
 /// The last writes, by id of the record.
 #[derive(Debug, Default)]
 pub struct LatestWrites {
@@ -28,7 +30,9 @@ impl LatestWrites {
         if self.slots.is_empty() {
             return None;
         }
-        self.slots[self.slot_of(id)].map(|(_, write)| write)
+        let slot = &self.slots[self.slot_of(id)];
+        hint::reads(slot);
+        slot.map(|(_, write)| write)
     }
 
     /// Enters a write, and returns the one before.
@@ -39,6 +43,7 @@ impl LatestWrites {
         }
         let slot = self.slot_of(id);
         let before = self.slots[slot].replace((id, write));
+        hint::writes(&self.slots[slot]);
         self.taken += usize::from(before.is_none());
         before.map(|(_, write)| write)
     }
@@ -51,6 +56,7 @@ impl LatestWrites {
         let mask = self.slots.len() - 1;
         let mut free = self.slot_of(id);
         self.slots[free] = None;
+        hint::writes(&self.slots[free]);
         self.taken -= 1;
         // Those behind that were kept from their place move up, so that they are found without a mark here.
         let mut at = (free + 1) & mask;

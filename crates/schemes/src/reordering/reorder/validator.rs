@@ -21,7 +21,7 @@ use engine::Abort;
 use orders::{BatchGraph, DegreeScore, Orderer, Policy, TxnFacts, VictimMethod};
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::plant::is_planted;
-use sync::{Latched, Padded};
+use sync::{Latched, Padded, clock};
 
 use super::batch_wait::wait_for_batch;
 use super::committed::Committed;
@@ -37,6 +37,9 @@ use super::stages::Stopwatch;
 const IN_FLIGHT: usize = 1 << 12;
 /// The maximum number of steps of an exact search for the victims of one batch: about a millisecond.
 const EXACT_STEPS: u64 = 20_000;
+
+/// Instructions for a transaction of a batch that is put in order.
+const ORDERING_INSTRUCTIONS: u64 = 1_100;
 
 /// The state that all stages share.
 #[derive(Debug)]
@@ -317,6 +320,7 @@ impl Batch<'_> {
         let decision = orderer
             .order(graph, facts, validator.method, validator.policy)
             .expect("the settings admit no larger batch");
+        clock::compute(ORDERING_INSTRUCTIONS * fresh.len() as u64);
         order.clear();
         order.extend(decision.order.iter().map(|at| fresh[*at as usize]));
         for at in decision.victims {

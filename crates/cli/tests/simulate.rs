@@ -202,6 +202,30 @@ fn a_single_run_can_be_simulated_and_is_the_same_again() {
     );
 }
 
+/// The instructions of a transaction that cachegrind counts (`cargo xtask path-length`), for rows of 104 bytes.
+const COUNTED: [(&str, f64); 4] =
+    [("silo", 17_026.0), ("mvto", 19_742.0), ("calvin", 27_096.0), ("reorder", 25_455.0)];
+
+#[test]
+fn simulated_instructions_are_about_those_that_are_executed() {
+    let machines = lines("list machines --format json");
+    let machines = machines[0].as_array().expect("a list");
+    let epyc = machines.iter().find(|machine| machine["name"] == "epyc").expect("built in");
+    let constants = epyc["constants"].as_array().expect("a list");
+    let named = constants.iter().find(|constant| constant["name"] == "core.instruction_ns");
+    let instruction_ns: f64 =
+        named.and_then(|constant| constant["value"].as_str()?.parse().ok()).expect("a time");
+    for (scheme, counted) in COUNTED {
+        let runs = lines(&format!(
+            "simulate ycsb --machine epyc --cores 1 --scheme {scheme} --txns 200 --no-check --format json --set \
+             ycsb.records=2000 --set ycsb.value_bytes=104 --set ycsb.ops_per_txn=16 --set ycsb.read_pct=50"
+        ));
+        let share = runs[0]["simulation"]["spent"]["instructions"].as_f64().expect("a share");
+        let each = share * 1e9 / runs[0]["throughput_txn_s"].as_f64().expect("a rate") / instruction_ns;
+        assert!((0.8..1.25).contains(&(each / counted)), "{scheme}: {each:.0}, counted {counted}");
+    }
+}
+
 #[test]
 fn an_interrupted_study_keeps_the_points_that_are_done() {
     // The first point is done in a moment; the others take longer than anybody waits.

@@ -276,8 +276,8 @@ impl SimulationCosts {
     }
 
     /// Returns the shares of the parts in the time of all workers, from `instructions`, the rest, to `contention`.
-    /// Accesses that overlap count with their whole time, and so may take more time than the workers have: then the
-    /// shares are of the accesses' time, and that of instructions is 0.
+    /// An access that ends after what is measured counts with its whole time. If accesses take more time than the
+    /// workers have, the shares are of the accesses' time, and that of instructions is 0.
     pub(crate) fn shares(&self, plan: &Plan, record: &Record) -> [(&'static str, f64); 7] {
         let workers_ps = record.measured.measured_ns as f64 * 1e3 * plan.job.workers as f64;
         let parts = self.parts();
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_the_time_are_one_together_even_if_accesses_overlap() {
+    fn shares_of_the_time_are_one_together_even_if_accesses_take_more_time() {
         let plan = plan(&Request { workers: Some(1), ..request() });
         let counts = TimedCounts::default();
         for (memory, instructions) in [(250_000_000_000, 0.75), (3_000_000_000_000, 0.0)] {

@@ -18,6 +18,14 @@ pub struct KeySets<'a> {
     pub writes: &'a [u64],
 }
 
+impl KeySets<'_> {
+    /// The number of uses of keys.
+    #[inline]
+    pub fn uses(&self) -> usize {
+        self.reads.len() + self.writes.len()
+    }
+}
+
 /// The graph of "must come before" among the transactions of a batch.
 ///
 /// A transaction is named by its position in the batch. Both directions are kept as rows of bits, so that a row of a

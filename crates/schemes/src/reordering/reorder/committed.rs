@@ -19,7 +19,7 @@ use super::plants;
 use super::request::{Request, id_of, is_presence};
 
 /// Instructions that compare a key.
-const CHECK_INSTRUCTIONS: u64 = 170;
+const CHECK_INSTRUCTIONS: u64 = 30;
 
 /// The writes that were decided of late, and the number of the last commit.
 #[derive(Debug)]

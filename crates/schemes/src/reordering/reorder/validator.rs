@@ -38,8 +38,9 @@ const IN_FLIGHT: usize = 1 << 12;
 /// The maximum number of steps of an exact search for the victims of one batch: about a millisecond.
 const EXACT_STEPS: u64 = 20_000;
 
-/// Instructions for a transaction of a batch that is put in order.
-const ORDERING_INSTRUCTIONS: u64 = 1_100;
+/// Instructions that put a batch in order: for each transaction, and for each use of a key.
+const TXN_INSTRUCTIONS: u64 = 1_100;
+const USE_INSTRUCTIONS: u64 = 90;
 
 /// The state that all stages share.
 #[derive(Debug)]
@@ -320,7 +321,9 @@ impl Batch<'_> {
         let decision = orderer
             .order(graph, facts, validator.method, validator.policy)
             .expect("the settings admit no larger batch");
-        clock::compute(ORDERING_INSTRUCTIONS * fresh.len() as u64);
+        let uses = |at: &usize| requests[*at].keys(misses_an_edge).uses() as u64;
+        let uses: u64 = fresh.iter().map(uses).sum();
+        clock::compute(TXN_INSTRUCTIONS * fresh.len() as u64 + USE_INSTRUCTIONS * uses);
         order.clear();
         order.extend(decision.order.iter().map(|at| fresh[*at as usize]));
         for at in decision.victims {

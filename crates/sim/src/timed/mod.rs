@@ -35,8 +35,8 @@ use crate::machine::{Machine, MemoryPolicy, Placement};
 pub(crate) const TIMING_RULES: u32 = 3;
 
 /// Instructions that a worker executes for an access to shared words: those of the access, and those around it that
-/// nobody says otherwise ([`Scheduler::compute`]). Fitted, together with the instructions that schemes, drivers and
-/// workloads name, to those that cachegrind counts for a transaction of every scheme (`docs/performance.md`).
+/// have no charge of their own ([`Scheduler::compute`]). Fitted, together with these charges, to the instructions that
+/// cachegrind counts for a transaction of every scheme (`docs/performance.md`).
 fn instructions(access: Access, bytes: usize) -> u64 {
     let each = match access {
         Access::Load => 12,

@@ -42,8 +42,8 @@ const TOUCHED_OVERHEAD: f64 = 256.0;
 const DIRECTORY_SHARE: f64 = 40.0 / 64.0;
 
 /// The parts that the time of workers is divided into, from the rest to the waits for lines.
-pub(crate) const PARTS: [&str; 7] =
-    ["instructions", "private", "l3", "memory", "coherence", "numa", "contention"];
+pub(crate) const PARTS: [&str; 8] =
+    ["instructions", "waiting", "private", "l3", "memory", "coherence", "numa", "contention"];
 
 /// The machine on which the runs of a plan are simulated, and the way in which they use it.
 #[derive(Clone, Debug)]
@@ -267,18 +267,18 @@ impl SimulationPlan {
 }
 
 impl SimulationCosts {
-    /// Returns the picoseconds of accesses by the part of the machine.
-    pub(crate) fn parts(&self) -> [(&'static str, u64); 6] {
-        let Spent { private, l3, memory, coherence, numa, contention } = self.spent;
+    /// Returns the picoseconds of waits for other workers, and of accesses by the part of the machine.
+    pub(crate) fn parts(&self) -> [(&'static str, u64); 7] {
+        let Spent { waiting, private, l3, memory, coherence, numa, contention } = self.spent;
         let [_, names @ ..] = PARTS;
-        let mut spent = [private, l3, memory, coherence, numa, contention].into_iter();
+        let mut spent = [waiting, private, l3, memory, coherence, numa, contention].into_iter();
         names.map(|name| (name, spent.next().expect("each part has a time")))
     }
 
     /// Returns the shares of the parts in the time of all workers, from `instructions`, the rest, to `contention`.
-    /// An access that ends after what is measured counts with its whole time. If accesses take more time than the
-    /// workers have, the shares are of the accesses' time, and that of instructions is 0.
-    pub(crate) fn shares(&self, plan: &Plan, record: &Record) -> [(&'static str, f64); 7] {
+    /// An access or a wait that ends after what is measured counts with its whole time. If they take more time than the
+    /// workers have, the shares are of their time, and that of instructions is 0.
+    pub(crate) fn shares(&self, plan: &Plan, record: &Record) -> [(&'static str, f64); 8] {
         let workers_ps = record.measured.measured_ns as f64 * 1e3 * plan.job.workers as f64;
         let parts = self.parts();
         let accesses_ps = parts.iter().map(|(_, ps)| *ps as f64).sum::<f64>();

@@ -39,12 +39,12 @@ pub struct Simulation {
     pub host_s: f64,
     /// Seconds of the host for each second of the simulated machine.
     pub slowdown: Option<f64>,
-    /// The time of all accesses after the warm-up, in seconds of the simulated machine summed over the workers, by the
-    /// part of the machine: `private` caches, `l3`, `memory`, `coherence` (lines that other cores of the socket had),
-    /// `numa` (the way between sockets), `contention` (waits for lines that were on their way to another core).
+    /// The time in which workers executed nothing after the warm-up, in seconds of the simulated machine, summed over
+    /// the workers: they waited for each other (`waiting`), or for accesses, by the part of the machine: `private`
+    /// caches, `l3`, `memory`, `coherence` (lines that other cores of the socket had), `numa` (the way between
+    /// sockets), `contention` (waits for lines that were on their way to another core).
     pub spent_s: BTreeMap<String, f64>,
-    /// The same as shares of the time of all workers. The rest of the time, executing instructions and waiting for
-    /// other workers, is `instructions`.
+    /// The same as shares of the time of all workers. The rest of the time, executing instructions, is `instructions`.
     pub spent: BTreeMap<String, f64>,
     /// The cache lines for which threads waited longest after the warm-up because other cores had them, the longest
     /// first.

@@ -59,7 +59,7 @@ fn the_same_program_takes_the_same_time_to_the_last_step() {
             clock::now_ns()
         };
         let (ends, counts, spent) = timed(&hpe(), Placement::CoresFirst, 100, work);
-        (ends, counts.accesses, counts.switches, spent.sum())
+        (ends, counts.accesses, counts.switches, spent.accesses())
     };
     assert_eq!(once(), once());
 }
@@ -269,7 +269,7 @@ fn an_access_takes_the_time_for_which_its_thread_waits_and_no_more() {
         let shared = lines(8);
         let work = || works.iter().for_each(|work| shared.iter().for_each(work));
         let (ns, _, spent) = timed(&hpe(), Placement::CoresFirst, 1, |_| lasts_ns(work));
-        (ns[0] as f64 * 1_000.0, spent.sum() as f64)
+        (ns[0] as f64 * 1_000.0, spent.accesses() as f64)
     };
     let (ps, spent) = time(&[&load]);
     assert!(spent > 0.9 * ps && spent < ps, "{spent} of {ps} ps");
@@ -278,6 +278,22 @@ fn an_access_takes_the_time_for_which_its_thread_waits_and_no_more() {
     assert!(time(&[&store]).1 < 1.0, "nobody waits for a store");
     let (ps, spent) = time(&[&store, &|line| _ = line.fetch_add(1, Ordering::Relaxed)]);
     assert!(spent > 0.3 * ps && spent < ps, "an update waits for all stores: {spent} of {ps} ps");
+}
+
+#[test]
+fn who_waits_for_another_worker_is_neither_executing_nor_at_an_access() {
+    let word = AtomicU64::new(0);
+    let (ns, _, spent) = timed(&hpe(), Placement::CoresFirst, 2, |worker| {
+        if worker == 0 {
+            clock::compute(1_000_000);
+            word.store(1, Ordering::Relaxed);
+        } else {
+            waiter::wait_until(None, || word.load(Ordering::Relaxed) == 1);
+        }
+        clock::now_ns()
+    });
+    assert_near(spent.waiting as f64 / 1_000.0, ns[1] as f64, 0.05);
+    assert!(spent.accesses() < spent.waiting / 100);
 }
 
 #[test]
@@ -445,7 +461,7 @@ fn where_the_time_goes_counts_from_the_beginning_of_the_measurement_to_its_end()
                 }
             });
         });
-        (timed.counts().1.sum(), timed.hottest(1)[0].0)
+        (timed.counts().1.accesses(), timed.hottest(1)[0].0)
     };
     let (all, measured) = (found(false), found(true));
     assert!(measured.0 < all.0 / 6, "{} of {} ps are measured", measured.0, all.0);

@@ -41,7 +41,7 @@ pub(crate) fn name(
     spent: &Spent,
 ) -> (Vec<HotLine>, Vec<HotLine>) {
     let part = |line: usize| db.part(line, line_bytes);
-    let all = spent.sum().max(1) as f64;
+    let all = spent.accesses().max(1) as f64;
     let hot = |name: String, ps: u64| HotLine { name, share: ps as f64 / all };
     let lines: Vec<usize> = hottest.iter().take(COUNT).map(|(line, _)| *line).collect();
     let mut rows: Vec<Option<String>> = vec![None; lines.len()];

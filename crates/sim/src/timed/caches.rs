@@ -31,10 +31,13 @@ pub(super) enum Wish {
     Write,
 }
 
-/// Picoseconds for which accesses kept their threads waiting, by the part of the machine that took them. An access that
-/// was over before anybody waited for it does not count: a line that was asked for ahead, or a store.
+/// Picoseconds in which threads executed nothing: they waited for each other, or for accesses, by the part of the
+/// machine that took them. An access that was over before anybody waited for it does not count: a line that was asked
+/// for ahead, or a store.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
+    /// Pauses, and waits for other threads.
+    pub waiting: u64,
     /// Hits in the caches of the core.
     pub private: u64,
     /// Hits in the last-level cache.
@@ -50,16 +53,16 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// The picoseconds of all parts together.
-    pub fn sum(&self) -> u64 {
-        let Self { private, l3, memory, coherence, numa, contention } = *self;
+    /// The picoseconds of accesses, of all parts together.
+    pub fn accesses(&self) -> u64 {
+        let Self { waiting: _, private, l3, memory, coherence, numa, contention } = *self;
         private + l3 + memory + coherence + numa + contention
     }
 
     /// Adds the parts of an access, of whose time a thread waited for `waited` picoseconds.
     #[inline]
     fn add(&mut self, access: Self, waited: u64) {
-        let takes = access.sum();
+        let takes = access.accesses();
         let share = |part: u64| match () {
             () if waited == takes => part,
             () if takes == 0 => 0,
@@ -179,6 +182,11 @@ impl Caches {
     /// The time of all accesses that count.
     pub(super) fn spent(&self) -> Spent {
         self.measured.unwrap_or(self.spent)
+    }
+
+    /// Counts that a thread paused, or waited for others.
+    pub(super) fn has_paused(&mut self, ps: u64) {
+        self.spent.waiting += ps;
     }
 
     /// Counts that a thread waited for an access.

@@ -360,7 +360,12 @@ impl State {
             return Some(NOBODY);
         }
         let worker = &mut self.workers[number];
-        worker.clock = worker.clock.max(at);
+        if at > worker.clock {
+            if worker.seat.is_some() {
+                self.caches.has_paused(at - worker.clock);
+            }
+            worker.clock = at;
+        }
         self.counts.timeouts += u64::from(self.parked.leave(number, &mut self.caches.lines));
         self.counts.switches += u64::from(self.running != number);
         self.running = number;

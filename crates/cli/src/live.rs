@@ -65,8 +65,8 @@ fn watched_by<T: Send>(
 /// Whether the work is over. The watcher sleeps until then, or until its next look.
 #[derive(Default)]
 struct Over {
-    is: AtomicBool,
-    told: Bell,
+    is_over: AtomicBool,
+    bell: Bell,
 }
 
 /// Tells the watcher that the work is over, even if it ends in a panic.
@@ -74,8 +74,8 @@ struct Ends<'o>(&'o Over);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
-        self.0.is.store(true, Ordering::Relaxed); // Relaxed: the flag orders nothing else.
-        self.0.told.ring();
+        self.0.is_over.store(true, Ordering::Relaxed); // Relaxed: the flag orders nothing else.
+        self.0.bell.ring();
     }
 }
 
@@ -94,7 +94,8 @@ fn watch(over: &Over, line: impl Fn() -> String, interrupt: impl Fn(), is_orphan
         }
         looks += 1;
         // Relaxed: as in `Ends`.
-        if over.told.wait_until(Some(clock::now_ns() + LOOK_EVERY_NS), || over.is.load(Ordering::Relaxed)) {
+        let look_at = clock::now_ns() + LOOK_EVERY_NS;
+        if over.bell.wait_until(Some(look_at), || over.is_over.load(Ordering::Relaxed)) {
             break;
         }
     }

@@ -107,7 +107,9 @@ fn conclusions_are_tested_again_on_machines_that_differ_in_a_constant() {
         panic!("{line}")
     };
     let number = |cell: &str| cell.parse::<f64>().expect("a number");
-    assert!(number(lowest) < number(ratio) && number(ratio) < number(highest), "{line}");
+    // A larger constant may move the ratio in one direction only.
+    assert!(number(lowest) <= number(ratio) && number(ratio) <= number(highest), "{line}");
+    assert!(number(lowest) < number(highest), "{line}");
     assert!(number(stands) > 20.0 && [undecided, unknown, reversed] == ["0", "0", "-"], "{line}");
 }
 

@@ -49,7 +49,8 @@ impl<'db, L: LeafMeta, N: Copy> LeafSet<'db, L, N> {
     /// The attempt's own insert split `into` off `from`.
     #[inline]
     pub fn split(&mut self, from: LeafRef<'db, L>, after: u64, into: LeafRef<'db, L>) {
-        if let Some(note) = self.own_change(from, after) {
+        let note = self.own_change(from, after);
+        if let Some(note) = note.filter(|_| !is_planted(&plants::LEAF_SET_FORGETS_SPLITS)) {
             self.0.push(into.id(), (into, note));
         }
     }

@@ -184,6 +184,9 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         if is_planted(&plants::COMMIT_LEAVES_MARKS) {
             self.overwritten.clear();
         }
+        if is_planted(&plants::CLAIM_ENDS_EARLY) {
+            self.claim.release_all();
+        }
         let turned = self.turned.drain(..).map(|(record, _)| record);
         for record in turned.chain(self.overwritten.drain(..).map(|(record, _)| record)) {
             let header = &record.header().0;

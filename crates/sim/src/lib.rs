@@ -6,8 +6,9 @@
 //!
 //! There are three sources of a schedule:
 //!
-//! - A seed. [`Explorer`] draws the choices by a [`Strategy`]: uniformly, with rare switches, or by priorities that
-//!   change at a few random moments. [`Strategy::of_seed`] derives the strategy from a number, too.
+//! - A seed. [`Explorer`] draws the choices by a [`Strategy`]: uniformly, with rare switches, by priorities that
+//!   change at a few random moments, by clocks, or steered to rare changes. [`Strategy::of_seed`] derives the strategy
+//!   from a number, too.
 //! - A search. [`Search`] tries all schedules with a bounded number of preemptions, and says when it has tried all.
 //! - A [`Schedule`]: every exploration records its choices. A schedule fits on a line, and [`Explorer::replay`] repeats
 //!   the exploration from it, to the last step. [`shrink`] removes from a failing schedule what the failure does not

@@ -1,6 +1,7 @@
 //! The rules that all strategies share: which worker can run, virtual time, the bound, fairness, and the trace.
 
 pub(crate) mod bounded;
+pub(crate) mod changes;
 pub(crate) mod chooser;
 pub(crate) mod clocks;
 pub(crate) mod pct;

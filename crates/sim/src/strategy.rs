@@ -28,6 +28,12 @@ pub enum Strategy {
         /// By how many percent of its time a step takes longer at most: each step by an amount of its own.
         jitter_pct: u32,
     },
+    /// As `Sparse`, but steered to rare changes ([`sync_sim::RareChange`]): a worker that begins one lets the others
+    /// go on for about as many steps as a run has, and then makes its change without them.
+    Changes {
+        /// The average number of steps of a run.
+        mean_steps: u32,
+    },
 }
 
 impl Strategy {
@@ -39,7 +45,10 @@ impl Strategy {
         let mut stream = Stream::new(seed ^ 0x7374_7261_7465_6779);
         match stream.below(8) {
             0..=1 => Self::Random,
-            2..=4 => Self::Sparse { mean_steps: 4 << stream.below(5) },
+            2..=4 => {
+                let mean_steps = 4 << stream.below(5);
+                if stream.below(3) == 0 { Self::Changes { mean_steps } } else { Self::Sparse { mean_steps } }
+            }
             5..=6 => Self::Pct { depth: 2 + stream.below(3) as u32, choices },
             _ => Self::Clocks { jitter_pct: [5, 40, 400][stream.below(3) as usize] },
         }

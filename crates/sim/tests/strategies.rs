@@ -5,16 +5,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sim::{Exploration, Explorer, Schedule, Search, Strategy, shrink};
 use sync_sim::atomic::{AtomicBool, AtomicU64, Ordering};
-use sync_sim::{Latched, VersionLatch, hint, words, workers};
+use sync_sim::{Latched, RareChange, VersionLatch, hint, words, workers};
 
 /// The strategies that take a seed, for programs of about a hundred choices.
-const STRATEGIES: [Strategy; 6] = [
+const STRATEGIES: [Strategy; 7] = [
     Strategy::Random,
     Strategy::Sparse { mean_steps: 4 },
     Strategy::Sparse { mean_steps: 16 },
     Strategy::Pct { depth: 2, choices: 100 },
     Strategy::Pct { depth: 3, choices: 100 },
     Strategy::Clocks { jitter_pct: 400 },
+    Strategy::Changes { mean_steps: 8 },
 ];
 
 /// Enough seeds for the rarest planted bug under the strategy that suits it least.
@@ -281,6 +282,42 @@ fn clocks_find_a_defect_of_workers_that_meet_which_chance_misses() {
     let clocks = found(Strategy::Clocks { jitter_pct: 5 });
     let chance = found(Strategy::Random);
     assert!(clocks > 5 && chance == 0, "{clocks} by clocks, {chance} by chance");
+}
+
+/// Goes wrong only if a change of 30 steps, the only one among many steps, comes between two certain steps of another
+/// worker.
+fn changes_between() -> bool {
+    let [way, first, last, is_wrong] = [const { AtomicU64::new(0) }; 4];
+    let walks = |steps: u64| (0..steps).for_each(|_| _ = way.load(Ordering::Relaxed));
+    workers::run(2, false, |worker| {
+        walks(20);
+        if worker == 0 {
+            let _change = RareChange::begin();
+            first.store(1, Ordering::Relaxed);
+            walks(28);
+            last.store(1, Ordering::Relaxed);
+        } else {
+            let before = first.load(Ordering::Relaxed);
+            let after = last.load(Ordering::Relaxed);
+            is_wrong.store(u64::from(before < after), Ordering::Relaxed);
+        }
+        walks(20);
+    });
+    is_wrong.into_inner() == 1
+}
+
+#[test]
+fn schedules_steered_to_changes_find_a_whole_change_between_two_steps_more_often() {
+    const SEEDS: u64 = 20_000;
+    let found = |strategy| {
+        (0..SEEDS).filter(|&seed| Explorer::new(seed).strategy(strategy).run(changes_between).0).count()
+    };
+    let steered = found(Strategy::Changes { mean_steps: 16 });
+    for other in [Strategy::Random, Strategy::Sparse { mean_steps: 16 }, Strategy::Clocks { jitter_pct: 400 }]
+    {
+        let by_others = found(other);
+        assert!(steered > 2 * by_others, "{steered} of {SEEDS} steered, {by_others} by {other:?}");
+    }
 }
 
 #[test]

@@ -89,6 +89,7 @@ impl core::error::Error for NoMemory {}
 pub struct Schema {
     pub(crate) tables: Vec<TableDecl>,
     pub(crate) has_marks: bool,
+    pub(crate) changes_often: bool,
     pub(crate) layout: Layout,
 }
 
@@ -165,6 +166,12 @@ impl Schema {
     /// histories tell values apart. Records are then a word wider than their rows.
     pub fn mark_values(&mut self) {
         self.has_marks = true;
+    }
+
+    /// Makes rare changes of storage common, so that small explored trials meet them: a hash index begins with one bucket
+    /// whatever it expects, and where accesses are steps, each attempt moves reclamation on. For tests of isolation.
+    pub fn change_often(&mut self) {
+        self.changes_often = true;
     }
 
     /// Declares which tables have [implicit rows](crate::ImplicitRows).

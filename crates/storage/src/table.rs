@@ -118,8 +118,10 @@ indexed_key!([u64; 6], Six, AnyKey, (Self::any, Self::typed), Tree6);
 
 impl<L: LeafMeta> AnyIndex<L> {
     /// A table's primary index; `None` when there is no memory for the rows that it expects.
-    fn new(decl: &TableDecl) -> Option<Self> {
+    fn new(decl: &TableDecl, changes_often: bool) -> Option<Self> {
         Some(match (decl.lookup, decl.key.width) {
+            (Lookup::Point, KeyWidth::One) if changes_often => Self::Hash1(Hash::of_one_bucket()),
+            (Lookup::Point, KeyWidth::Two) if changes_often => Self::Hash2(Hash::of_one_bucket()),
             (Lookup::Heap, _) => Self::Heap,
             (Lookup::Point, KeyWidth::One) if decl.is_implicit => {
                 Self::Hash1(Hash::try_implicit(decl.expected_rows)?)
@@ -372,7 +374,8 @@ impl<S: Shape> TableStore<S> {
             "the mark of a value tells the entries of one column group"
         );
         let version_bytes = |words: u32| version::version_head_bytes::<S>() + words as usize * 8;
-        let primary = AnyIndex::new(decl).ok_or_else(|| NoMemory(AnyIndex::<S::Leaf>::first_memory(decl)))?;
+        let primary = AnyIndex::new(decl, schema.changes_often)
+            .ok_or_else(|| NoMemory(AnyIndex::<S::Leaf>::first_memory(decl)))?;
         let secondary =
             |decl: &IndexDecl| Secondary { decl: decl.clone(), index: AnyIndex::ordered(&decl.key) };
         let secondary_of = |group: &GroupDecl| group.indexes.iter().map(secondary).collect();

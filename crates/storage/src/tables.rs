@@ -16,9 +16,9 @@ use core::marker::PhantomData;
 use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
-use sync::Latched;
 use sync::atomic::{AtomicBool, AtomicPtr, Ordering, fence};
 use sync::plant::is_planted;
+use sync::{IS_STEPPED, Latched, RareChange};
 
 use crate::arena::{Block, Reserve};
 use crate::epoch::{Epochs, Participant};
@@ -48,6 +48,7 @@ pub struct Tables<S: Shape> {
     epochs: Epochs,
     partitions: Partitions,
     has_marks: bool,
+    changes_often: bool,
     layout: Layout,
     keeps_versions: bool,
     reserve: Reserve,
@@ -97,6 +98,7 @@ impl<S: Shape> Tables<S> {
             epochs: Epochs::new(slots),
             partitions: Partitions::new(partitions),
             has_marks: schema.has_marks,
+            changes_often: schema.changes_often,
             layout: schema.layout,
             keeps_versions,
             reserve: Reserve::default(),
@@ -340,7 +342,7 @@ impl<'db, S: Shape> Slot<'db, S> {
     /// Ends an attempt, and now and then moves reclamation on.
     #[inline]
     pub fn unpin(&mut self) {
-        let is_due = self.attempt.is_multiple_of(ADVANCE_EVERY);
+        let is_due = self.attempt.is_multiple_of(ADVANCE_EVERY) || IS_STEPPED && self.tables.changes_often;
         if is_due {
             self.reclaim(); // Still pinned: moving a version looks at it.
         }
@@ -376,8 +378,14 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn reclaim(&mut self) {
-        let at_once = is_planted(&plants::REUSES_AT_ONCE);
-        while let Some(unlinked) = self.waiting.pop(|epoch| at_once || self.tables.epochs.is_past(epoch)) {
+        let epochs = &self.tables.epochs;
+        let is_past = |epoch: u64| {
+            is_planted(&plants::REUSES_AT_ONCE)
+                || is_planted(&plants::REUSES_EARLY) && epochs.is_past(epoch.saturating_sub(1))
+                || epochs.is_past(epoch)
+        };
+        while let Some(unlinked) = self.waiting.pop(is_past) {
+            let _change = RareChange::begin();
             match unlinked {
                 Unlinked::Row(table, block) => {
                     if self.empty_row(RowRef { at: block, table: self.tables.get(table) }) {

@@ -80,6 +80,9 @@ pub trait Scheduler {
     /// Begins or ends the measured part of a run.
     fn measure(&self, _is_on: bool) {}
 
+    /// The running worker begins or ends a rare change: see [`RareChange`](crate::RareChange).
+    fn changes_rarely(&self, _begins: bool) {}
+
     /// All workers are to end within so many nanoseconds from now on.
     fn end_within(&self, _ns: u64) {}
 }
@@ -207,6 +210,11 @@ pub(crate) fn compute(instructions: u64) {
 /// Begins or ends the measured part of a run.
 pub(crate) fn measure(is_on: bool) {
     scheduled(|scheduler| scheduler.measure(is_on));
+}
+
+/// See [`Scheduler::changes_rarely`].
+pub(crate) fn changes_rarely(begins: bool) {
+    scheduled(|scheduler| scheduler.changes_rarely(begins));
 }
 
 /// See [`Scheduler::end_within`].

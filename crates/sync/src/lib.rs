@@ -23,6 +23,7 @@ mod cell;
 mod growing;
 mod inbox;
 mod latch;
+mod rare;
 mod seqlock;
 mod tied;
 mod wheel;
@@ -60,6 +61,7 @@ pub use cell::{Latched, LatchedGuard, Padded};
 pub use growing::Growing;
 pub use inbox::Inbox;
 pub use latch::{Latch, LatchGuard};
+pub use rare::RareChange;
 pub use seqlock::{VersionLatch, VersionLatchGuard};
 /// Shares a value between owners when nobody knows which owner is the last.
 pub use std::sync::{Arc, Weak};

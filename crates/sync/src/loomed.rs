@@ -33,6 +33,10 @@ pub mod hint {
     pub fn pushes<T>(_list: &[T]) {}
 }
 
+/// Does nothing: see [`RareChange`](crate::RareChange).
+#[inline(always)]
+pub(crate) const fn changes_rarely(_begins: bool) {}
+
 /// Returns false: this build has no planted bugs.
 #[inline(always)]
 pub const fn is_planted(_plant: &'static crate::plant::Plant) -> bool {

@@ -18,6 +18,7 @@ mod barrier;
 mod cell;
 mod growing;
 mod latch;
+mod rare;
 mod seqlock;
 mod wheel;
 
@@ -46,6 +47,7 @@ pub use cell::{Latched, LatchedGuard, Padded};
 pub use growing::Growing;
 pub use hook::hushed;
 pub use latch::{Latch, LatchGuard};
+pub use rare::RareChange;
 pub use seqlock::{VersionLatch, VersionLatchGuard};
 /// Shares a value between owners when nobody knows which owner is the last.
 pub use std::sync::{Arc, Weak};

@@ -251,6 +251,12 @@ pub mod hint {
     }
 }
 
+/// Tells the scheduler that a rare change of the calling worker begins, or ends.
+#[inline]
+pub(crate) fn changes_rarely(begins: bool) {
+    hook::changes_rarely(begins);
+}
+
 /// Whether this bug is planted in what runs on the calling thread.
 #[inline]
 pub fn is_planted(plant: &'static crate::plant::Plant) -> bool {

@@ -91,20 +91,44 @@ impl ExploredTrial {
 }
 
 /// The size of a trial. Different sizes find different defects.
+#[derive(Clone, Copy)]
 struct Shape {
     workers: usize,
     requests: u64,
+    /// Whether rare changes of storage are common.
+    changes_often: bool,
     settings: &'static [(&'static str, &'static str)],
 }
 
 /// The sizes of trials, each with its share of the trials in percent.
-const SHAPES: [(u64, Shape); 6] = [
+const SHAPES: [(u64, Shape); 8] = [
+    // A hash index of one bucket, which grows with every few keys.
+    (
+        2,
+        Shape {
+            workers: 3,
+            requests: 2,
+            changes_often: true,
+            settings: &[("mix.keys", "10"), ("mix.homes", "1"), ("mix.ops_max", "6"), ("mix.read_pct", "40")],
+        },
+    ),
+    // Memory that is used again as early as it may be.
+    (
+        2,
+        Shape {
+            workers: 3,
+            requests: 5,
+            changes_often: true,
+            settings: &[("mix.keys", "3"), ("mix.homes", "1"), ("mix.ops_max", "3"), ("mix.read_pct", "40")],
+        },
+    ),
     // Three transactions at once: most anomalies need no more.
     (
-        45,
+        41,
         Shape {
             workers: 3,
             requests: 1,
+            changes_often: false,
             settings: &[("mix.keys", "2"), ("mix.homes", "1"), ("mix.ops_max", "3")],
         },
     ),
@@ -114,6 +138,7 @@ const SHAPES: [(u64, Shape); 6] = [
         Shape {
             workers: 2,
             requests: 4,
+            changes_often: false,
             settings: &[
                 ("mix.keys", "3"),
                 ("mix.homes", "2"),
@@ -128,6 +153,7 @@ const SHAPES: [(u64, Shape); 6] = [
         Shape {
             workers: 2,
             requests: 11,
+            changes_often: false,
             settings: &[
                 ("mix.keys", "4"),
                 ("mix.homes", "1"),
@@ -142,6 +168,7 @@ const SHAPES: [(u64, Shape); 6] = [
         Shape {
             workers: 3,
             requests: 1,
+            changes_often: false,
             settings: &[
                 ("mix.keys", "1"),
                 ("mix.homes", "1"),
@@ -157,6 +184,7 @@ const SHAPES: [(u64, Shape); 6] = [
         Shape {
             workers: 3,
             requests: 2,
+            changes_often: false,
             settings: &[("mix.keys", "62"), ("mix.homes", "1"), ("mix.ops_max", "4"), ("mix.read_pct", "40")],
         },
     ),
@@ -166,6 +194,7 @@ const SHAPES: [(u64, Shape); 6] = [
         Shape {
             workers: 3,
             requests: 7,
+            changes_often: false,
             settings: &[("mix.keys", "40"), ("mix.homes", "1"), ("mix.read_pct", "30")],
         },
     ),
@@ -193,6 +222,11 @@ impl Shape {
             share -= shares;
         }
         unreachable!("the shares make a hundred")
+    }
+
+    fn of_program(program: &SearchedProgram) -> Self {
+        let changes_often = program.changes_often;
+        Self { workers: program.sessions(), requests: 0, changes_often, settings: PROGRAM }
     }
 }
 
@@ -238,16 +272,13 @@ impl Case<'_> {
     }
 
     fn run(self, progress: Arc<Progress>) -> Tried {
-        let (workers, requests, settings, seed, acts) = match self.subject {
-            TrialSubject::Seed(seed) => {
-                let Shape { workers, requests, settings } = *Shape::of_seed(seed);
-                (workers, requests, settings, seed, None)
-            }
-            TrialSubject::Program(program) => (program.sessions(), 0, PROGRAM, 0, Some(program.given())),
+        let (Shape { workers, requests, changes_often, settings }, seed, acts) = match self.subject {
+            TrialSubject::Seed(seed) => (*Shape::of_seed(seed), seed, None),
+            TrialSubject::Program(program) => (Shape::of_program(program), 0, Some(program.given())),
         };
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let given: Vec<_> = settings.iter().map(own).chain(self.settings()).collect();
-        let trial = Trial { given: &given, workers, clients: workers, requests, seed };
+        let trial = Trial { given: &given, workers, clients: workers, requests, seed, changes_often };
         (self.scheme.stepped.run)(trial, acts, progress).expect("legal settings")
     }
 

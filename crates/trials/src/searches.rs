@@ -21,6 +21,8 @@ pub struct SearchedProgram {
     pub says: &'static str,
     /// The most preemptions of a schedule that is tried.
     pub(crate) preemptions: u32,
+    /// Whether rare changes of storage are common: see [`engine_sim::Schema::change_often`].
+    pub(crate) changes_often: bool,
     rows: &'static [LoadedRows],
     /// The acts. Each act begins when the one before has ended.
     acts: &'static [Act],
@@ -79,6 +81,20 @@ const BY_LABEL_BACKWARD: MixOp = ScanBy(0, 0, 3, Backward, u64::MAX);
 const LAST_LEAF: [LoadedRows; 2] = [LoadedRows(Ordered, at(0), LEAF), LoadedRows(Ordered, at(40), 1)];
 const EMPTY_LAST_LEAF: Input = txn(&[Delete(Ordered, at(LEAF - 1)), Delete(Ordered, at(40))]);
 
+/// Rows for lookups whose hashes end in 01, 01, 01 and 00: of the two buckets that they make, bucket 1 is full. And one
+/// more row.
+const TWO_BUCKETS: [LoadedRows; 5] = [
+    LoadedRows(Points, at(1), 1),
+    LoadedRows(Points, at(3), 1),
+    LoadedRows(Points, at(11), 1),
+    LoadedRows(Points, at(6), 1),
+    LoadedRows(Ordered, A, 1),
+];
+/// A key whose hash ends in 01: it overflows bucket 1, and so splits bucket 0.
+const OVERFLOWS: MixKey = at(15);
+/// A key whose hash ends in 10: it moves from bucket 0 to bucket 2.
+const MOVES: MixKey = at(2);
+
 /// An act that makes the versions of row `A` before the last valid for a long time, in schemes that compute timestamps
 /// from the rows that were read: row `B` is written often, and both rows are accessed together.
 const READ_LATE: Act = &[&[
@@ -94,6 +110,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "insert_after_a_miss",
         says: "looks for a key and inserts it, while another inserts it, too",
         preemptions: 1,
+        changes_often: false,
         rows: &[],
         acts: &[&[&[txn(&[Read(Points, A), Insert(Points, A, 1)])], &[txn(&[Insert(Points, A, 2)])]]],
     },
@@ -101,6 +118,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "insert_after_a_scan",
         says: "scans a range and inserts into it, while another does the same",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Ordered, A, 1)],
         acts: &[&[
             &[txn(&[scan(0, 9), Insert(Ordered, at(5), 1)])],
@@ -111,6 +129,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "two_change_a_row",
         says: "reads and writes one row, three times at once",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Points, A, 1)],
         acts: &[&[
             &[txn(&[Update(Points, A, 1)])],
@@ -122,6 +141,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "two_rows_crossed",
         says: "writes two rows in one order and in the other",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Points, A, 2)],
         acts: &[&[
             &[txn(&[Update(Points, A, 1), Update(Points, B, 1)])],
@@ -132,6 +152,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "each_writes_what_the_other_reads",
         says: "reads two rows and writes one, while another writes the other",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Points, A, 2)],
         acts: &[&[
             &[txn(&[Read(Points, A), Read(Points, B), Update(Points, A, 1)])],
@@ -142,6 +163,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "a_reader_between_two_writers",
         says: "reads what two have written, the one of whom has not seen the other",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Points, A, 2)],
         acts: &[&[
             &[txn(&[Read(Points, A), Read(Points, B), Replace(Points, A, 1)])],
@@ -153,6 +175,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "two_misses_around_another",
         says: "misses two keys, while another inserts the one and deletes the other",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Ordered, B, 1)],
         acts: &[&[
             &[txn(&[Read(Ordered, at(5)), Read(Ordered, B)])],
@@ -163,6 +186,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "misses_away_from_home",
         says: "misses a key at a home that it did not name, while another does the same and inserts what was missed",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Points, A, 1), LoadedRows(Points, MixKey::new(1, 0), 1)],
         acts: &[&[
             &[txn(&[Read(Points, A), Read(Points, MixKey::new(1, 5)), Insert(Points, at(5), 1)])
@@ -179,6 +203,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "a_row_goes_and_comes_back",
         says: "deletes a row and inserts it again, under readers",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Points, A, 2)],
         acts: &[&[
             &[txn(&[Delete(Points, A)]), txn(&[Insert(Points, A, 7)])],
@@ -189,6 +214,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "a_row_is_replaced_within",
         says: "deletes a row of two column groups and inserts it again in one transaction, under a writer and a scan",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Labelled, A, 2)],
         acts: &[&[
             &[txn(&[Delete(Labelled, A), Insert(Labelled, A, 2)])],
@@ -199,6 +225,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "a_label_moves_and_returns",
         says: "gives a row another secondary key and its old one again, under scans in both directions",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Labelled, A, 2)],
         acts: &[&[
             &[txn(&[Replace(Labelled, A, 3)]), txn(&[Replace(Labelled, A, 0)])],
@@ -209,6 +236,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "a_label_moves_twice",
         says: "gives a row another secondary key, while another does the same, and rolls back",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Labelled, A, 1)],
         acts: &[&[
             &[txn(&[Replace(Labelled, A, 1)]), txn(&[BY_LABEL])],
@@ -219,6 +247,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "an_insert_is_rolled_back",
         says: "inserts a row and takes it back, under two scans of a transaction",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Ordered, A, 1)],
         acts: &[&[
             &[txn(&[Insert(Ordered, at(5), 1), Update(Ordered, A, 2)]).rolling_back()],
@@ -229,6 +258,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "a_leaf_splits_under_a_scan",
         says: "scans a full leaf and inserts elsewhere, while another inserts into it, which splits it",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Ordered, at(10), LEAF)],
         acts: &[&[
             &[txn(&[scan(30, 60), Insert(Points, A, 1)])],
@@ -239,6 +269,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "a_leaf_splits_behind_a_mark",
         says: "inserts into a leaf that was scanned by a younger transaction and has split since",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Points, A, 2), LoadedRows(Ordered, at(10), LEAF)],
         acts: &[
             READ_LATE,
@@ -252,6 +283,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "a_leaf_is_emptied_under_a_scan",
         says: "scans a leaf of two rows, while another deletes them and inserts where they were",
         preemptions: 1,
+        changes_often: false,
         rows: &[LAST_LEAF[0], LAST_LEAF[1]],
         acts: &[&[
             &[txn(&[scan(30, 60), Update(Ordered, A, 1)])],
@@ -262,6 +294,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "a_leaf_vanishes_behind_a_mark",
         says: "inserts where a younger transaction has missed a key in a leaf that has been emptied since",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Points, A, 2), LAST_LEAF[0], LAST_LEAF[1]],
         acts: &[
             READ_LATE,
@@ -276,6 +309,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         says: "inserts where a younger transaction has missed a key in a leaf that was there for a moment",
         preemptions: 0,
         // The first insert fills the leaf, and the second one splits it: the new leaf holds only these two rows.
+        changes_often: false,
         rows: &[LoadedRows(Points, A, 2), LoadedRows(Ordered, at(0), LEAF - 1)],
         acts: &[
             READ_LATE,
@@ -292,6 +326,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "a_key_comes_and_goes_behind_a_mark",
         says: "inserts a key that a younger transaction has found without a value, in a row that has left since",
         preemptions: 0,
+        changes_often: false,
         rows: &[LoadedRows(Points, A, 1)],
         acts: &[&[
             &[txn(&[Read(Points, A), Insert(Ordered, at(5), 1)]).waiting_after(0, 2 * LONG_NS)],
@@ -304,6 +339,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         says: "scans a range and inserts into it, while another does the same under a key that a third has inserted \
                and taken back since the scans",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Ordered, at(9), 1)],
         acts: &[&[
             &[txn(&[scan(0, 8), Insert(Ordered, at(6), 1)]).waiting_after(0, 1)],
@@ -316,6 +352,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
         says: "scans a label and updates a row, while another reads that row and gives a row the label, which a third \
                has given it and taken back since the scan",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Points, A, 1), LoadedRows(Labelled, A, 1)],
         acts: &[&[
             &[txn(&[ScanBy(0, 3, 3, Forward, u64::MAX), Update(Points, A, 1)]).waiting_after(0, 1)],
@@ -328,11 +365,54 @@ pub static SEARCHES: &[SearchedProgram] = &[
         says: "reads a column group twice, while another finds the row when it inserts the key, and overwrites the \
                group because a third has told it to",
         preemptions: 1,
+        changes_often: false,
         rows: &[LoadedRows(Points, A, 1), LoadedRows(Labelled, A, 1)],
         acts: &[&[
             &[txn(&[Update(Points, A, 1)])],
             &[txn(&[InsertOr(Notes, A, 7, A)])],
             &[txn(&[Read(Notes, A), Read(Notes, A)])],
+        ]],
+    },
+    SearchedProgram {
+        name: "an_insert_splits_what_was_scanned",
+        says: "scans a range, splits its leaf by an insert of its own and updates a row, while another reads that row and \
+               inserts into the range, in the new leaf",
+        preemptions: 1,
+        changes_often: false,
+        rows: &[LoadedRows(Ordered, A, LEAF), LoadedRows(Points, A, 1)],
+        acts: &[&[
+            &[txn(&[scan(40, 99), Insert(Ordered, at(32), 1), Update(Points, A, 1)])],
+            &[txn(&[Read(Points, A), Insert(Ordered, at(90), 2)])],
+        ]],
+    },
+    SearchedProgram {
+        name: "a_bucket_splits_behind_a_miss",
+        says: "looks for a missing key and updates a row, while another reads that row, makes the index grow, so that \
+               the key belongs to another bucket, and inserts it there",
+        preemptions: 1,
+        changes_often: true,
+        rows: &TWO_BUCKETS,
+        acts: &[&[
+            &[txn(&[Read(Points, MOVES), Update(Ordered, A, 1)])],
+            &[txn(&[Read(Ordered, A), Insert(Points, OVERFLOWS, 1), Insert(Points, MOVES, 2)])],
+        ]],
+    },
+    SearchedProgram {
+        name: "memory_serves_again",
+        says: "reads a row, while another deletes it, waits until its memory may be used again, and inserts another row",
+        preemptions: 1,
+        changes_often: true,
+        rows: &[LoadedRows(Points, A, 1)],
+        acts: &[&[
+            &[txn(&[Read(Points, A)])],
+            &[
+                txn(&[Delete(Points, A)]),
+                txn(&[Read(Points, B)]),
+                txn(&[Read(Points, B)]),
+                txn(&[Read(Points, B)]),
+                txn(&[Read(Points, B)]),
+                txn(&[Insert(Points, at(5), 1)]),
+            ],
         ]],
     },
 ];

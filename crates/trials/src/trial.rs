@@ -19,6 +19,8 @@ pub(crate) struct Trial<'t> {
     pub(crate) requests: u64,
     /// The seed of all random requests.
     pub(crate) seed: u64,
+    /// Whether rare changes of storage are common.
+    pub(crate) changes_often: bool,
 }
 
 /// The result of a trial.
@@ -180,6 +182,9 @@ macro_rules! trial {
             let drive = Drive { workers: trial.workers as u32, clients: clients as u32, seed: trial.seed };
             let mut schema = Schema::new();
             schema.mark_values();
+            if trial.changes_often {
+                schema.change_often();
+            }
             schema.lay_out(levers::lay_out(values, Layout::default()));
             let mut mix = Mix::declare(values, drive, &mut schema)?;
             if let Some(given) = given {

@@ -2,6 +2,7 @@
 
 use super::Turns;
 use super::bounded::Bounded;
+use super::changes::Changes;
 use super::clocks::Clocks;
 use super::pct::Pct;
 use super::random::Stream;
@@ -15,6 +16,7 @@ pub(crate) enum Chooser {
     Sparse(Stream, u32),
     Pct(Pct),
     Clocks(Clocks),
+    Changes(Changes),
     Replay(Replay),
     Bounded(Bounded),
 }
@@ -26,6 +28,7 @@ impl Chooser {
             Strategy::Sparse { mean_steps } => Self::Sparse(Stream::new(seed), mean_steps),
             Strategy::Pct { depth, choices } => Self::Pct(Pct::new(seed, depth, choices)),
             Strategy::Clocks { jitter_pct } => Self::Clocks(Clocks::new(seed, jitter_pct)),
+            Strategy::Changes { mean_steps } => Self::Changes(Changes::new(seed, mean_steps)),
         }
     }
 
@@ -35,11 +38,19 @@ impl Chooser {
             Self::Random(_) | Self::Sparse(..) | Self::Bounded(_) => {}
             Self::Pct(pct) => pct.begin(turns.count()),
             Self::Clocks(clocks) => clocks.begin(turns.count()),
+            Self::Changes(changes) => changes.begin(),
             Self::Replay(replay) => {
                 if turns.count() > 1 {
                     replay.begin();
                 }
             }
+        }
+    }
+
+    /// The running worker begins or ends a rare change.
+    pub(crate) fn changes_rarely(&mut self, turns: &Turns, begins: bool) {
+        if let Self::Changes(changes) = self {
+            changes.changes_rarely(turns.running(), begins);
         }
     }
 
@@ -52,6 +63,7 @@ impl Chooser {
             Self::Sparse(stream, mean_steps) => stream.sparse(turns, *mean_steps),
             Self::Pct(pct) => pct.choose(turns),
             Self::Clocks(clocks) => clocks.choose(turns),
+            Self::Changes(changes) => changes.choose(turns),
             Self::Replay(replay) => replay.choose(turns),
             Self::Bounded(bounded) => bounded.choose(turns),
         }

@@ -73,6 +73,11 @@ impl Scheduler for Steered {
         self.0.borrow().turns.given_up().map_or_else(String::new, |(_, says)| says.clone())
     }
 
+    fn changes_rarely(&self, begins: bool) {
+        let State { turns, chooser, .. } = &mut *self.0.borrow_mut();
+        chooser.changes_rarely(turns, begins);
+    }
+
     fn now_ns(&self) -> u64 {
         self.0.borrow_mut().turns.read_clock()
     }

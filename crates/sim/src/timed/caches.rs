@@ -63,10 +63,12 @@ impl Spent {
     #[inline]
     fn add(&mut self, access: Self, waited: u64) {
         let takes = access.accesses();
-        let share = |part: u64| match () {
-            () if waited == takes => part,
-            () if takes == 0 => 0,
-            () => (u128::from(part) * u128::from(waited) / u128::from(takes)) as u64,
+        let share = |part: u64| {
+            if waited == takes {
+                part
+            } else {
+                (u128::from(part) * u128::from(waited) / u128::from(takes.max(1))) as u64
+            }
         };
         self.private += share(access.private);
         self.l3 += share(access.l3);

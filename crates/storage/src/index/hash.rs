@@ -23,11 +23,13 @@ use core::hint::select_unpredictable;
 use core::ptr::NonNull;
 
 use sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use sync::{Latch, VersionLatch, hint};
+use sync::plant::is_planted;
+use sync::{Latch, RareChange, VersionLatch, hint};
 
 use crate::index::pool::{Node, Pool, Slab};
 use crate::index::{Inserted, LeafHead, LeafRef, RowPtr, Told, Watcher, pause, tell_miss};
 use crate::key::OrderedKey;
+use crate::plants;
 use crate::shape::LeafMeta;
 
 use implicit::Implicit;
@@ -146,7 +148,18 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// Like [`with_capacity`](Self::with_capacity); `None` when there is no memory for the buckets.
     pub fn try_with_capacity(rows: usize) -> Option<Self> {
-        let count = Self::first_buckets(rows)?;
+        Self::try_with_buckets(Self::first_buckets(rows)?)
+    }
+
+    /// An empty index that grows as soon as its one bucket overflows.
+    ///
+    /// # Panics
+    /// When there is no memory for a bucket.
+    pub(crate) fn of_one_bucket() -> Self {
+        Self::try_with_buckets(1).expect("there is memory for a bucket")
+    }
+
+    fn try_with_buckets(count: usize) -> Option<Self> {
         let buckets = Slab::try_with_room(count)?;
         for _ in 0..count {
             buckets.push(Bucket::new);
@@ -207,7 +220,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
             // Relaxed: if the bucket was split before its version was read, reading it with Acquire made
             // the new count visible. If it is split later, its version changes.
             let now = self.count.load(Ordering::Relaxed);
-            if now == count || Self::number(hash, now) == number {
+            if now == count || Self::number(hash, now) == number || is_planted(&plants::GROWTH_OVERLOOKED) {
                 return (bucket, version);
             }
             pause();
@@ -422,6 +435,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// Splits the bucket whose turn it is. The caller holds `growing`.
     fn split_next<'t>(&'t self, told: Told<'_, 't, L>) {
+        let _change = RareChange::begin();
         // Relaxed: changed by the holder of `growing` only.
         let count = self.count.load(Ordering::Relaxed);
         let highest_bit = 1 << count.ilog2();
@@ -447,8 +461,13 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         self.close_up(from);
         // Release: pairs with the Acquire in `bucket`.
         self.count.store(count + 1, Ordering::Release);
+        let is_unnoticed = is_planted(&plants::GROWTH_UNNOTICED);
+        let after = if is_unnoticed { seen } else { guard.next() };
         let from = LeafRef { head: &from.head, seen };
-        told(from, guard.next(), LeafRef { head: &into.head, seen: into_guard.next() });
+        told(from, after, LeafRef { head: &into.head, seen: into_guard.next() });
+        if is_unnoticed {
+            guard.release_unchanged();
+        }
     }
 
     /// Moves the entries of a bucket and its overflow buckets together, and gives back overflow buckets

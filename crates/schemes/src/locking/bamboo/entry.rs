@@ -40,6 +40,10 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::EARLY_LOCKS_READERS_UNCOUNTED),
         Planted::new(&engine::plants::INSERT_SHRUGS),
         Planted::new(&engine::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_FORGETS_SPLITS),
+        Planted::new(&storage::plants::SPLIT_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_OVERLOOKED),
         Planted::new(&engine::plants::MOVES_UNASKED),
     ],
     ..Entry::of::<Bamboo>()

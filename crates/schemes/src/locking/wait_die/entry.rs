@@ -24,8 +24,13 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&parts::plants::LOCK_QUEUE_LEAVES_LATE),
         Planted::new(&engine::plants::INSERT_SHRUGS),
         Planted::new(&engine::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_FORGETS_SPLITS),
+        Planted::new(&storage::plants::SPLIT_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_OVERLOOKED),
         Planted::new(&engine::plants::MOVES_UNASKED),
         Planted::new(&storage::plants::REUSES_AT_ONCE),
+        Planted::new(&storage::plants::REUSES_EARLY),
     ],
     outcomes: &[
         ("crossing_writes", "t1 waits, t1 commits, t2 aborts (lock_busy)"),

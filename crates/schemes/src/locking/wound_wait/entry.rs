@@ -25,6 +25,10 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&parts::plants::LOCK_QUEUE_LEAVES_LATE),
         Planted::new(&engine::plants::INSERT_SHRUGS),
         Planted::new(&engine::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_FORGETS_SPLITS),
+        Planted::new(&storage::plants::SPLIT_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_OVERLOOKED),
         Planted::new(&engine::plants::MOVES_UNASKED),
     ],
     outcomes: &[

@@ -51,6 +51,8 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&storage::plants::SPLIT_DROPS_MARK),
         Planted::new(&storage::plants::UNLINK_DROPS_MARK),
         Planted::new(&storage::plants::REUSES_AT_ONCE),
+        Planted::new(&storage::plants::REUSES_EARLY)
+            .may_be_missed("the watermark of snapshots keeps most of what the epoch of memory keeps"),
     ],
     outcomes: &[
         ("long_reader", "shown"),

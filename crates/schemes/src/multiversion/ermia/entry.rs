@@ -99,6 +99,8 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&storage::plants::SPLIT_DROPS_MARK),
         Planted::new(&storage::plants::UNLINK_DROPS_MARK),
         Planted::new(&storage::plants::REUSES_AT_ONCE),
+        Planted::new(&storage::plants::REUSES_EARLY)
+            .may_be_missed("the watermark of snapshots keeps most of what the epoch of memory keeps"),
     ],
     outcomes: &[
         ("insert_below_open_scan", "t1 commits, t3 aborts (read_changed)"),

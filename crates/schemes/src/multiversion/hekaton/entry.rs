@@ -27,8 +27,14 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::HEKATON_TRUSTS_MISSES),
         Planted::new(&parts::plants::CHAIN_CUT_EARLY),
         Planted::new(&engine::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_FORGETS_SPLITS),
+        Planted::new(&storage::plants::SPLIT_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_OVERLOOKED),
         Planted::new(&engine::plants::MOVES_UNASKED),
         Planted::new(&storage::plants::REUSES_AT_ONCE),
+        Planted::new(&storage::plants::REUSES_EARLY)
+            .may_be_missed("the watermark of snapshots keeps most of what the epoch of memory keeps"),
     ],
     outcomes: &[
         ("long_reader", "shown"),

@@ -32,6 +32,10 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::MV2PL_FORGETS_SNAPSHOTS),
         Planted::new(&parts::plants::CHAIN_CUT_EARLY),
         Planted::new(&engine::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_FORGETS_SPLITS),
+        Planted::new(&storage::plants::SPLIT_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_OVERLOOKED),
         Planted::new(&engine::plants::MOVES_UNASKED),
     ],
     ..Entry::of::<Mv2pl>()

@@ -22,6 +22,8 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&storage::plants::SPLIT_DROPS_MARK),
         Planted::new(&storage::plants::UNLINK_DROPS_MARK),
         Planted::new(&storage::plants::REUSES_AT_ONCE),
+        Planted::new(&storage::plants::REUSES_EARLY)
+            .may_be_missed("the watermark of snapshots keeps most of what the epoch of memory keeps"),
     ],
     outcomes: &[
         ("late_insert_after_split", "t1 aborts (too_late), t3 commits"),

@@ -14,6 +14,8 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&parts::plants::CHAIN_CUT_EARLY),
         Planted::new(&engine::plants::MOVES_UNASKED),
         Planted::new(&storage::plants::REUSES_AT_ONCE),
+        Planted::new(&storage::plants::REUSES_EARLY)
+            .may_be_missed("the watermark of snapshots keeps most of what the epoch of memory keeps"),
     ],
     outcomes: &[
         ("dirty_write", "t1 commits, t2 aborts (write_conflict)"),

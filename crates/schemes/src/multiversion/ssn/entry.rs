@@ -37,6 +37,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&storage::plants::SPLIT_DROPS_MARK),
         Planted::new(&storage::plants::UNLINK_DROPS_MARK),
         Planted::new(&storage::plants::REUSES_AT_ONCE),
+        Planted::new(&storage::plants::REUSES_EARLY),
     ],
     outcomes: &[
         ("insert_below_open_scan", "t1 commits, t3 aborts (read_changed)"),

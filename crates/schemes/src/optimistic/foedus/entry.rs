@@ -36,9 +36,14 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&parts::plants::COPIES_ONCE),
         Planted::new(&engine::plants::INSERT_SHRUGS),
         Planted::new(&engine::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_FORGETS_SPLITS),
+        Planted::new(&storage::plants::SPLIT_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_OVERLOOKED),
         Planted::new(&parts::plants::LOCKS_WAIT_ANYHOW),
         Planted::new(&engine::plants::MOVES_UNASKED),
         Planted::new(&storage::plants::REUSES_AT_ONCE),
+        Planted::new(&storage::plants::REUSES_EARLY),
     ],
     ..Entry::of::<Foedus>()
 };

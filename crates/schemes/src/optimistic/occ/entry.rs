@@ -20,6 +20,10 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::OCC_UNLATCHES_EARLY),
         Planted::new(&parts::plants::COPIES_ONCE),
         Planted::new(&engine::plants::LEAF_SET_ADOPTS),
+        Planted::new(&engine::plants::LEAF_SET_FORGETS_SPLITS),
+        Planted::new(&storage::plants::SPLIT_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_UNNOTICED),
+        Planted::new(&storage::plants::GROWTH_OVERLOOKED),
         Planted::new(&engine::plants::MOVES_UNASKED),
     ],
     outcomes: &[

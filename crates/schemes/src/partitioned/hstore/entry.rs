@@ -14,6 +14,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&parts::plants::UNDO_FORGETS_INSERTS),
         Planted::new(&parts::plants::UNDO_RUNS_FORWARDS),
         Planted::new(&parts::plants::COMMIT_LEAVES_MARKS),
+        Planted::new(&parts::plants::CLAIM_ENDS_EARLY),
     ],
     outcomes: &[
         ("crossing_writes", "t2 waits, t1 commits, t2 commits"),

@@ -1,5 +1,6 @@
 //! How the tree grows and shrinks: splits from the top down, and the unlinking of empty leaves.
 
+use sync::RareChange;
 use sync::plant::is_planted;
 
 use crate::index::btree::{BTree, Child, Step, inner_pointer, leaf_pointer};
@@ -22,6 +23,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     pub(super) fn make_room<'t>(&'t self, key: K, told: Told<'_, 't, L>) {
         let split_at =
             |leaf: &Leaf<K, L, LEAF>, _| (leaf.live() == LEAF).then(|| leaf.key(leaf.split_point(key)));
+        let _change = RareChange::begin();
         while self.split_topmost(key, &split_at, told) != Some(true) {
             pause();
         }
@@ -139,14 +141,20 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         }
         parent.add(at + 1, low, leaf_pointer(right));
         leaf.split(low, right);
+        let is_unnoticed = is_planted(&plants::SPLIT_UNNOTICED);
+        let after = if is_unnoticed { leaf_version } else { guard.next() };
         let from = LeafRef { head: &leaf.head, seen: leaf_version };
-        told(from, guard.next(), LeafRef { head: &right.head, seen: right_guard.next() });
+        told(from, after, LeafRef { head: &right.head, seen: right_guard.next() });
+        if is_unnoticed {
+            guard.release_unchanged();
+        }
         Some(())
     }
 
     /// Unlinks the leaf for `key` if it is empty and not the only one.
     #[cold]
     pub(super) fn unlink_empty(&self, key: K) {
+        let _change = RareChange::begin();
         while self.try_unlink(key).is_err() {
             pause();
         }

@@ -100,7 +100,7 @@ impl<'db, L: LeafMeta, N: Copy> LeafSet<'db, L, N> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, debug_assertions, not(loom)))]
 mod tests {
     use storage::{InPlace, Lookup, Row, Schema, Shape, TableId, Tables, Which};
     use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -126,7 +126,6 @@ mod tests {
         type Indexes = ();
     }
 
-    #[cfg(debug_assertions)]
     #[test]
     fn one_more_leaf_is_read_as_soon_among_thousands_as_among_a_few() {
         for keys in [10, 50_000] {

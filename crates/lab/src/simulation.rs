@@ -276,8 +276,8 @@ impl SimulationCosts {
     }
 
     /// Returns the shares of the parts in the time of all workers, from `instructions`, the rest, to `contention`.
-    /// An access or a wait that ends after what is measured counts with its whole time. If they take more time than the
-    /// workers have, the shares are of their time, and that of instructions is 0.
+    /// An access counts whole if it begins within what is measured, and a wait for other workers if it ends there. If
+    /// they take more time than the workers have, the shares are of their time, and that of instructions is 0.
     pub(crate) fn shares(&self, plan: &Plan, record: &Record) -> [(&'static str, f64); 8] {
         let workers_ps = record.measured.measured_ns as f64 * 1e3 * plan.job.workers as f64;
         let parts = self.parts();

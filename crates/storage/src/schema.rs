@@ -168,8 +168,8 @@ impl Schema {
         self.has_marks = true;
     }
 
-    /// Makes rare changes of storage common, so that small explored trials meet them: a hash index begins with one bucket
-    /// whatever it expects, and where accesses are steps, each attempt moves reclamation on. For tests of isolation.
+    /// Makes rare changes of storage common, so that small trials meet them: a hash index begins with one bucket,
+    /// whatever it expects, and in explored trials each attempt moves reclamation on. For tests of isolation.
     pub fn change_often(&mut self) {
         self.changes_often = true;
     }

@@ -119,6 +119,7 @@ indexed_key!([u64; 6], Six, AnyKey, (Self::any, Self::typed), Tree6);
 impl<L: LeafMeta> AnyIndex<L> {
     /// A table's primary index; `None` when there is no memory for the rows that it expects.
     fn new(decl: &TableDecl, changes_often: bool) -> Option<Self> {
+        assert!(!(changes_often && decl.is_implicit), "implicit rows are in indexes that never grow");
         Some(match (decl.lookup, decl.key.width) {
             (Lookup::Point, KeyWidth::One) if changes_often => Self::Hash1(Hash::of_one_bucket()),
             (Lookup::Point, KeyWidth::Two) if changes_often => Self::Hash2(Hash::of_one_bucket()),

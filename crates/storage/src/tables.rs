@@ -18,7 +18,7 @@ use core::ptr::NonNull;
 
 use sync::atomic::{AtomicBool, AtomicPtr, Ordering, fence};
 use sync::plant::is_planted;
-use sync::{IS_STEPPED, Latched, RareChange};
+use sync::{IS_STEPPED, Latched};
 
 use crate::arena::{Block, Reserve};
 use crate::epoch::{Epochs, Participant};
@@ -385,7 +385,6 @@ impl<'db, S: Shape> Slot<'db, S> {
                 || epochs.is_past(epoch)
         };
         while let Some(unlinked) = self.waiting.pop(is_past) {
-            let _change = RareChange::begin();
             match unlinked {
                 Unlinked::Row(table, block) => {
                     if self.empty_row(RowRef { at: block, table: self.tables.get(table) }) {

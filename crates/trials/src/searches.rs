@@ -308,8 +308,8 @@ pub static SEARCHES: &[SearchedProgram] = &[
         name: "a_leaf_comes_and_goes_behind_a_mark",
         says: "inserts where a younger transaction has missed a key in a leaf that was there for a moment",
         preemptions: 0,
-        // The first insert fills the leaf, and the second one splits it: the new leaf holds only these two rows.
         changes_often: false,
+        // The first insert fills the leaf, and the second one splits it: the new leaf holds only these two rows.
         rows: &[LoadedRows(Points, A, 2), LoadedRows(Ordered, at(0), LEAF - 1)],
         acts: &[
             READ_LATE,
@@ -375,8 +375,8 @@ pub static SEARCHES: &[SearchedProgram] = &[
     },
     SearchedProgram {
         name: "an_insert_splits_what_was_scanned",
-        says: "scans a range, splits its leaf by an insert of its own and updates a row, while another reads that row and \
-               inserts into the range, in the new leaf",
+        says: "scans a range, splits its leaf by an insert of its own and updates a row, while another reads that row \
+               and inserts into the range, in the new leaf",
         preemptions: 1,
         changes_often: false,
         rows: &[LoadedRows(Ordered, A, LEAF), LoadedRows(Points, A, 1)],
@@ -399,7 +399,7 @@ pub static SEARCHES: &[SearchedProgram] = &[
     },
     SearchedProgram {
         name: "memory_serves_again",
-        says: "reads a row, while another deletes it, waits until its memory may be used again, and inserts another row",
+        says: "reads a row, while another deletes it, goes on until its memory serves again, and inserts another row",
         preemptions: 1,
         changes_often: true,
         rows: &[LoadedRows(Points, A, 1)],

@@ -7,7 +7,7 @@ use engine::{Abort, Text, Transaction};
 
 use super::input::{Payment, Who};
 use super::keys::{CustomerKey, DistrictKey, WarehouseKey};
-use super::rows::{CUSTOMER_DATA_BYTES, CustomerData, DistrictYtd, History};
+use super::rows::{CUSTOMER_DATA_BYTES, CustomerData, History};
 use super::settings::Ytd;
 use super::{Output, Scratch, Tpcc, found};
 
@@ -75,23 +75,36 @@ impl Tpcc {
         Ok(Output::Payment { customer, balance_cents })
     }
 
-    /// Adds the amount to the district and to the warehouse, which is the hottest row of all.
+    /// Adds the amount to the district and to the warehouse. The warehouse is the hottest row of all: it comes last if
+    /// hot rows come last, and otherwise first, in the order of the standard's text (TPC-C 2.5.2.2).
     fn add_to_site<T: Transaction>(&self, input: &Payment, txn: &mut T) -> Result<(), Abort> {
-        let (tables, amount) = (&self.tables, i64::from(input.amount));
-        let district = DistrictKey::new(input.warehouse, input.district);
-        let warehouse = WarehouseKey::new(input.warehouse);
-        match self.settings.ytd {
-            Ytd::Added => {
-                let are_there = txn.add(tables.district_ytd, district, |row| row.ytd = amount)?
-                    && txn.add(tables.warehouse, warehouse, |row| row.ytd = amount)?;
-                found(are_there.then_some(()))
-            }
-            Ytd::Updated => {
-                let to_district = |row: &mut DistrictYtd| row.ytd = row.ytd.wrapping_add(amount);
-                found(txn.update(tables.district_ytd, district, to_district)?)?;
-                found(txn.update(tables.warehouse, warehouse, |row| row.ytd = row.ytd.wrapping_add(amount))?)
-            }
+        if self.settings.is_hot_last {
+            self.add_to_district(input, txn)?;
+            self.add_to_warehouse(input, txn)
+        } else {
+            self.add_to_warehouse(input, txn)?;
+            self.add_to_district(input, txn)
         }
+    }
+
+    fn add_to_warehouse<T: Transaction>(&self, input: &Payment, txn: &mut T) -> Result<(), Abort> {
+        let (table, key) = (self.tables.warehouse, WarehouseKey::new(input.warehouse));
+        let amount = i64::from(input.amount);
+        let is_there = match self.settings.ytd {
+            Ytd::Added => txn.add(table, key, |row| row.ytd = amount)?,
+            Ytd::Updated => txn.update(table, key, |row| row.ytd = row.ytd.wrapping_add(amount))?.is_some(),
+        };
+        found(is_there.then_some(()))
+    }
+
+    fn add_to_district<T: Transaction>(&self, input: &Payment, txn: &mut T) -> Result<(), Abort> {
+        let (table, key) = (self.tables.district_ytd, DistrictKey::new(input.warehouse, input.district));
+        let amount = i64::from(input.amount);
+        let is_there = match self.settings.ytd {
+            Ytd::Added => txn.add(table, key, |row| row.ytd = amount)?,
+            Ytd::Updated => txn.update(table, key, |row| row.ytd = row.ytd.wrapping_add(amount))?.is_some(),
+        };
+        found(is_there.then_some(()))
     }
 }
 

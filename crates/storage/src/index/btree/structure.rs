@@ -33,6 +33,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     #[cold]
     pub(super) fn begin_prefix<'t>(&'t self, prefix: K, told: Told<'_, 't, L>) {
         let split_at = |_: &Leaf<K, L, LEAF>, low| (low < prefix).then_some(prefix);
+        let _change = RareChange::begin();
         while self.split_topmost(prefix, &split_at, told) != Some(true) {
             pause();
         }

@@ -21,6 +21,7 @@ use super::assets::{add_positions, prefetch_prices, value_of};
 
 impl Tpce {
     /// Adds up the positions of a group of accounts. A group without accounts is rolled back.
+    #[inline(never)]
     pub(in super::super) fn analytic<T: Transaction>(
         &self,
         input: &Analytic,

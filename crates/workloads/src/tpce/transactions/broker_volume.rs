@@ -34,6 +34,7 @@ struct Volume {
 
 impl Tpce {
     /// Adds up the pending orders of brokers in a sector. A result without brokers is a result, too.
+    #[inline(never)]
     pub(in super::super) fn broker_volume<T: Transaction>(
         &self,
         input: &BrokerVolume,

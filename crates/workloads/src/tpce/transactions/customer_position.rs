@@ -45,6 +45,7 @@ struct Change {
 
 impl Tpce {
     /// Adds up the accounts of a customer.
+    #[inline(never)]
     pub(in super::super) fn customer_position<T: Transaction>(
         &self,
         input: &CustomerPosition,

@@ -19,6 +19,7 @@ use super::super::{Output, Scratch, Tpce, Triggered, done, found};
 
 impl Tpce {
     /// Tells prices, and submits the orders that they trigger.
+    #[inline(never)]
     pub(in super::super) fn market_feed<T: Transaction>(
         &self,
         input: &MarketFeed,

@@ -25,6 +25,7 @@ const WHOLE: i128 = 100_000;
 
 impl Tpce {
     /// Compares the value of securities with that on another day.
+    #[inline(never)]
     pub(in super::super) fn market_watch<T: Transaction>(
         &self,
         input: &MarketWatch,

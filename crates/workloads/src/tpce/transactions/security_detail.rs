@@ -27,6 +27,7 @@ const NEWS_MAX: usize = NEWS_OF_COMPANY as usize;
 
 impl Tpce {
     /// Reads all about a security.
+    #[inline(never)]
     pub(in super::super) fn security_detail<T: Transaction>(
         &self,
         input: &SecurityDetail,

@@ -16,6 +16,7 @@ use super::super::{Output, Scratch, Tpce, done, found};
 
 impl Tpce {
     /// Cancels all orders that are under way. Rolls back if there are none.
+    #[inline(never)]
     pub(in super::super) fn trade_cleanup<T: Transaction>(
         &self,
         input: &TradeCleanup,

@@ -24,6 +24,7 @@ const CHANGES_MAX: u8 = 20;
 
 impl Tpce {
     /// Reads trades of the past.
+    #[inline(never)]
     pub(in super::super) fn trade_lookup<T: Transaction>(
         &self,
         input: &TradeLookup,

@@ -36,6 +36,7 @@ const NO_LINE: Line = Line { trade: 0, security: 0, status: StatusId::Active, ki
 
 impl Tpce {
     /// Reads the latest trades of an account. An account without trades is shown, too.
+    #[inline(never)]
     pub(in super::super) fn trade_status<T: Transaction>(
         &self,
         input: &TradeStatus,

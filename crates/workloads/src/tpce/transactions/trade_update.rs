@@ -33,6 +33,7 @@ enum Frame {
 
 impl Tpce {
     /// Corrects trades. Rolls back if there is nothing to correct.
+    #[inline(never)]
     pub(in super::super) fn trade_update<T: Transaction>(
         &self,
         input: &TradeUpdate,

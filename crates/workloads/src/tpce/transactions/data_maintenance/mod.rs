@@ -34,6 +34,7 @@ const DOMAINS: [&[u8]; 2] = [b"@mindspring.com", b"@earthlink.com"];
 
 impl Tpce {
     /// Changes rows of a table. Rolls back if there is nothing to change.
+    #[inline(never)]
     pub(in super::super) fn data_maintenance<T: Transaction>(
         &self,
         input: &DataMaintenance,

@@ -55,6 +55,7 @@ struct Asked {
 
 impl Tpce {
     /// Places an order.
+    #[inline(never)]
     pub(in super::super) fn trade_order<T: Transaction>(
         &self,
         input: &TradeOrder,

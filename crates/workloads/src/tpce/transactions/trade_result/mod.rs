@@ -40,6 +40,7 @@ pub(super) const MARGIN: &[u8] = b"Margin";
 
 impl Tpce {
     /// Completes a trade. Rolls back if its order was canceled.
+    #[inline(never)]
     pub(in super::super) fn trade_result<T: Transaction>(
         &self,
         input: &TradeResult,

@@ -256,7 +256,13 @@ impl Held<'_> {
                 self.grant();
             }
             _ => {
-                self.recount();
+                if state & EXCLUSIVE != 0 {
+                    self.recount();
+                } else if let Some(first) = self.first_held() {
+                    // Readers conflict with writers alone, and a writer that is not the first has another request
+                    // before it still.
+                    self.uncount(first);
+                }
                 if state & DONE == 0 {
                     self.grant_from(behind);
                 }
@@ -312,7 +318,7 @@ impl Held<'_> {
         if self.fates.ranked(id.slot()).is_none() && self.draws_last(id, is_shared) {
             return Way::Behind;
         }
-        let mut next = self.first_younger(id);
+        let mut next = self.first_younger(id, is_shared);
         let mut way = Way::Behind;
         while let Some(other) = next {
             next = self.after(other);
@@ -343,7 +349,8 @@ impl Held<'_> {
     /// after them. Returns `false` if the attempt of `id` has got a rank elsewhere meanwhile.
     ///
     /// All attempts with a request before a writer that is not alone have met a conflict, and have ranks that are less,
-    /// or are decided: so the last requests decide, up to a writer. Of the waiting ones, the last is the youngest.
+    /// or are decided: so the last requests decide, up to a writer. Of the waiting ones, the last is the youngest. A
+    /// reader that is not counted has no writer before it, so that another reader has met no conflict there.
     fn draws_last(&self, id: RequestId, is_shared: bool) -> bool {
         let mut youngest = None;
         let mut next = Some(self.last());
@@ -352,19 +359,24 @@ impl Held<'_> {
             if other != id && (!is_shared || state & (EXCLUSIVE | WAITS) != 0) {
                 youngest = youngest.max(Some(self.party(other).rank));
             }
-            next = if state & (EXCLUSIVE | WAITS) != 0 { None } else { self.before(other) };
+            let is_enough = state & (EXCLUSIVE | WAITS) != 0 || is_shared && state & COUNTED == 0;
+            next = if is_enough { None } else { self.before(other) };
         }
         youngest.is_none_or(|youngest| self.fates.draws_after(id.slot(), youngest))
     }
 
-    /// Returns the first granted request that may be younger than `id`: all before the last older writer are older,
-    /// too, or are decided.
-    fn first_younger(&self, id: RequestId) -> Option<RequestId> {
+    /// Returns the first granted request that may be younger than `id` and conflict with it: all before the last older
+    /// writer are older, too, or are decided, and before a reader that is not counted there is no writer.
+    fn first_younger(&self, id: RequestId, is_shared: bool) -> Option<RequestId> {
         let mut first = None;
         let mut next = self.last_held();
         while let Some(other) = next {
-            let writes = self.state(other) & EXCLUSIVE != 0;
+            let state = self.state(other);
+            let writes = state & EXCLUSIVE != 0;
             if writes && other != id && self.party(other) < self.party(id) {
+                break;
+            }
+            if is_shared && !writes && state & COUNTED == 0 {
                 break;
             }
             first = Some(other);
@@ -413,14 +425,10 @@ impl Held<'_> {
 
     fn has_conflict_before(&self, id: RequestId, state: u32) -> bool {
         let state = if is_planted(&plants::EARLY_LOCKS_READERS_UNCOUNTED) { 0 } else { state };
-        let mut next = self.first_held();
-        while let Some(other) = next.filter(|other| *other != id) {
-            if (state | self.state(other)) & EXCLUSIVE != 0 {
-                return true;
-            }
-            next = self.after(other);
-        }
-        false
+        let Some(other) = self.before(id) else { return false };
+        let other = self.state(other);
+        // A reader is counted if a writer is before it: invariant (1).
+        (state | other) & EXCLUSIVE != 0 || other & COUNTED != 0
     }
 
     fn put(&mut self, id: RequestId, before: Option<RequestId>) {

@@ -228,6 +228,23 @@ fn simulated_instructions_are_about_those_that_are_executed() {
     }
 }
 
+/// A reader under `wound_wait` adds itself to a word, and one under `bamboo` to a ring of all readers.
+#[test]
+fn readers_under_bamboo_do_not_look_at_all_others() {
+    let runs = lines(
+        "simulate ycsb --machine epyc --cores 16 --scheme bamboo,wound_wait --txns 60 --warmup-txns 20 --no-check \
+         --format json --set ycsb.workload=c --set ycsb.records=1000 --set ycsb.theta=0.99 --set ycsb.ops_per_txn=16",
+    );
+    let [bamboo, wound_wait] = ["bamboo", "wound_wait"].map(|scheme| {
+        let run = runs.iter().find(|run| run["scheme"] == scheme).expect("both are simulated");
+        run["throughput_txn_s"].as_f64().expect("a rate")
+    });
+    assert!(
+        bamboo > 0.8 * wound_wait,
+        "{bamboo:.0} transactions a second, {wound_wait:.0} under `wound_wait`"
+    );
+}
+
 #[test]
 fn an_interrupted_study_keeps_the_points_that_are_done() {
     // The first point is done in a moment; the others take longer than anybody waits.

@@ -14,7 +14,7 @@ use core::ops::{Bound, ControlFlow};
 use std::collections::BTreeMap;
 
 use storage::index::{BTree, Finger, Hash, Inserted, LeafRef, RowPtr, Visitor};
-use storage::{Direction, LeafMeta, Meta, OrderedKey, Watcher};
+use storage::{Direction, LeafMeta, Meta, OrderedKey, Watcher, places_beside};
 use sync::atomic::{AtomicU64, Ordering};
 
 use crate::bytes::Bytes;
@@ -33,7 +33,7 @@ pub fn index(input: &[u8]) {
         4 => run::<u64, Stamp>(&BTree::<u64, Stamp>::new(), NO_PREFIXES, input),
         5 => run::<u64, ()>(&BTree::<u64, ()>::with_prefixes(9), 9, input),
         6 => run::<u64, Stamp>(&Hash::<u64, Stamp>::with_capacity(0), NO_PREFIXES, input),
-        _ => run::<u128, ()>(&Hash::<u128, (), 1>::with_capacity(20), NO_PREFIXES, input),
+        _ => run::<u128, OneEntry>(&Hash::<u128, OneEntry>::with_capacity(20), NO_PREFIXES, input),
     }
 }
 
@@ -84,9 +84,25 @@ impl Meta for Stamp {
 }
 
 impl LeafMeta for Stamp {
+    type Places<T: Default + Send + Sync> = [T; places_beside(size_of::<Self>())];
+
     fn carry(&self, to: &Self) {
         to.raise(self.0.load(Ordering::Relaxed));
     }
+}
+
+/// No metadata, in hash buckets of one entry.
+#[derive(Debug, Default)]
+struct OneEntry;
+
+impl Meta for OneEntry {
+    fn reset(&self) {}
+}
+
+impl LeafMeta for OneEntry {
+    type Places<T: Default + Send + Sync> = [T; 1];
+
+    fn carry(&self, _: &Self) {}
 }
 
 /// Leaf metadata that may protect readers.
@@ -107,6 +123,14 @@ impl Protects for Stamp {
 }
 
 impl Protects for () {
+    fn raise(&self, _stamp: u64) {}
+
+    fn knows(&self, _stamp: u64) -> bool {
+        true
+    }
+}
+
+impl Protects for OneEntry {
     fn raise(&self, _stamp: u64) {}
 
     fn knows(&self, _stamp: u64) -> bool {
@@ -209,7 +233,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> Subject<
     }
 }
 
-impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Subject<K, L> for Hash<K, L, PLACES> {
+impl<K: OrderedKey, L: LeafMeta> Subject<K, L> for Hash<K, L> {
     fn get<'t>(&'t self, key: K, mut missed: impl FnMut(LeafRef<'t, L>)) -> Option<RowPtr> {
         self.prefetch(key);
         let Ok(found) = self.get(key, |leaf| {

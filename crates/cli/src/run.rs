@@ -14,7 +14,7 @@ pub(crate) fn run(catalogue: Catalogue, args: &Run, out: &mut Out) -> Result<u8,
     if args.format == Format::Text {
         out.print(&text::header(&plan));
     }
-    let mut unwritten = None;
+    let mut unwritten = Vec::new();
     let results = measure(&plan, out, |record, out| {
         let line = format!("{}\n", json::run(&plan, record, &machine));
         if args.format == Format::Json {
@@ -22,7 +22,7 @@ pub(crate) fn run(catalogue: Catalogue, args: &Run, out: &mut Out) -> Result<u8,
         }
         if let Some(folder) = &folder {
             let name = format!("{}-{}", plan.workload.name, plan.subjects[record.subject].scheme.name);
-            unwritten = folder.write(&name, &line).err().or(unwritten.take());
+            unwritten.extend(folder.write(&name, &line).err());
         }
     })?;
     match args.format {
@@ -35,8 +35,10 @@ pub(crate) fn run(catalogue: Catalogue, args: &Run, out: &mut Out) -> Result<u8,
         Format::Json => {}
     }
     let code = exit_code(&results);
-    if let Some(error) = unwritten {
+    for error in &unwritten {
         complain(&format!("contend: {error}\n"));
+    }
+    if !unwritten.is_empty() {
         // A failed check is worse than a file that was not written, so its exit code stays.
         return Ok(if code == CHECK_FAILED { code } else { REFUSED });
     }

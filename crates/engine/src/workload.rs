@@ -283,9 +283,11 @@ pub trait Workload: Sized + Send + Sync + 'static {
         None
     }
 
-    /// Adds to the numbers of requests by type, which are those of the requests that are drawn, how many requests of
-    /// other types follow from them if all are committed. By default nothing follows from a request.
-    fn follow(&self, _requests: &mut [f64]) {}
+    /// Returns the share of each type among the requests of a long run, if requests of some types follow from the
+    /// commits of others. By default the share of a type is that among the requests that are drawn.
+    fn shares(&self) -> Option<Vec<f64>> {
+        None
+    }
 
     /// Hears of each commit, warm-up included.
     fn committed(&self, _ledger: &mut Self::Ledger, _input: &Self::Input, _output: &Self::Output) {}

@@ -127,14 +127,20 @@ impl Record {
         self.is_result().then(|| self.totals().commits as f64 / seconds)
     }
 
+    /// Whether there was no measured time: the run was interrupted before, or nobody came to the end of a transaction.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.measured.measured_ns == 0
+    }
+
     /// Whether other programs used the workers' cores.
     pub fn is_starved(&self) -> bool {
-        self.measured.cpu_share < STARVED_BELOW
+        !self.is_empty() && self.measured.cpu_share < STARVED_BELOW
     }
 
     /// Adds this run to `starvation`: its processor time, and its counts by type of transaction.
     pub(crate) fn add_to(&self, plan: &Plan, starvation: &mut Starvation) {
-        starvation.add_processor_time(self.is_starved(), Some(self.measured.cpu_share));
+        let share = (!self.is_empty()).then_some(self.measured.cpu_share);
+        starvation.add_processor_time(self.is_starved(), share);
         if !self.is_result() {
             return;
         }

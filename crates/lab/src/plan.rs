@@ -590,12 +590,15 @@ fn refuse_beyond_memory(
     let scale = values.int(workload.scale);
     let fits = (scale as f64 * 0.9 * available as f64 / needed as f64) as u64;
     let step = workload.scale_step;
+    let instead = match fits / step * step {
+        0 => format!("not even {step} fit: lower the other settings that make the data large"),
+        fitting => format!("lower it to {fitting} or less"),
+    };
     Err(Refusal(format!(
-        "`{}={scale}` needs about {} of memory, and {} are available: lower it to {} or less",
+        "`{}={scale}` needs about {} of memory, and {} are available: {instead}",
         workload.scale,
         crate::text::bytes(needed),
         crate::text::bytes(available),
-        (fits / step * step).max(step)
     )))
 }
 
@@ -764,6 +767,8 @@ mod tests {
         assert!(check(None).is_ok() && check(Some(1_450_000_000)).is_ok());
         let says = check(Some(141_000_000)).expect_err("refused").0;
         assert!(says.contains("lower it to 90000 or less"), "{says}");
+        let says = check(Some(1_000)).expect_err("refused").0;
+        assert!(says.contains("not even 1 fit: lower the other settings"), "{says}");
         let apart = refuse_beyond_memory(workload, &values, (&forecast, true), Some(1_450_000_000));
         assert!(apart.is_err(), "each row has a version beside it");
     }

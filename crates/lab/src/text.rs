@@ -148,9 +148,14 @@ pub fn results(plan: &Plan, results: &Results, machine: &Machine) -> String {
     for (position, subject) in plan.subjects.iter().enumerate() {
         let mut row = vec![subject.scheme.name.to_owned()];
         let (Some(throughput), totals) = (results.throughput(position), merged(&results.of(position))) else {
-            let is_failed =
-                results.records.iter().any(|record| record.subject == position && record.is_failed());
-            row.push(if is_failed { "CHECK FAILED" } else { "not run" }.to_owned());
+            let records = results.of(position);
+            let is_failed = records.iter().any(|record| record.is_failed());
+            let instead = match () {
+                () if is_failed => "CHECK FAILED",
+                () if records.is_empty() => "not run",
+                () => "nothing measured",
+            };
+            row.push(instead.to_owned());
             table.row(row);
             continue;
         };
@@ -226,6 +231,14 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     if made < planned || results.is_interrupted() {
         let last = if results.is_interrupted() { ", the last of them ended early" } else { "" };
         lines.add(format!("INTERRUPTED: {made} of {planned} runs were made{last}."));
+    }
+    for record in results.records.iter().filter(|record| record.is_empty() && !record.measured.is_interrupted)
+    {
+        lines.add(format!(
+            "NOTHING MEASURED: {} came to the end of no transaction in time: measure longer (`--seconds`), or lower \
+             what transactions wait for (`run.pause_us`, `run.abort_us`).",
+            plan.subjects[record.subject].scheme.name
+        ));
     }
     for record in &results.records {
         let CheckVerdict::Failed(violations) = &record.measured.verdict else { continue };
@@ -842,6 +855,17 @@ mod tests {
             notes(&plan(2), &Results { records: vec![run] }, &Machine { cores: 1, ..Machine::default() });
         assert!(notes.contains("INTERRUPTED: 1 of 2 runs"), "{notes}");
         assert!(notes.contains("STARVED: in 1 of 1 runs") && notes.contains("50.0% at worst"), "{notes}");
+    }
+
+    #[test]
+    fn a_run_without_a_measured_time_says_so_and_blames_no_other_program() {
+        let mut run = record(0, 0, 0);
+        (run.measured.measured_ns, run.measured.cpu_share) = (0, 0.0);
+        let (made, machine) = (Results { records: vec![run] }, Machine { cores: 1, ..Machine::default() });
+        assert!(results(&plan(1), &made, &machine).contains("silo    nothing measured\n"));
+        let notes = notes(&plan(1), &made, &machine);
+        assert!(notes.contains("NOTHING MEASURED: silo") && notes.contains("`--seconds`"), "{notes}");
+        assert!(!notes.contains("STARVED"), "{notes}");
     }
 
     #[test]

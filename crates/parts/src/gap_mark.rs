@@ -1,7 +1,7 @@
 //! The mark that readers leave with the gaps of a leaf, for schemes that order by timestamps: to add a key is to write
 //! the gap, so whoever adds one must come after those who found it missing.
 
-use storage::{LeafMeta, Meta};
+use storage::{LeafMeta, Meta, places_beside};
 use sync::atomic::{AtomicU64, Ordering};
 
 /// A leaf: the greatest timestamp that has read it.
@@ -33,6 +33,8 @@ impl GapMark {
 }
 
 impl LeafMeta for GapMark {
+    type Places<T: Default + Send + Sync> = [T; places_beside(size_of::<GapMark>())];
+
     fn carry(&self, to: &Self) {
         to.read_at(self.rts());
     }

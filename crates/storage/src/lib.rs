@@ -37,7 +37,7 @@ pub use row::{
     row_of_mut, words_of,
 };
 pub use schema::{FirstMemory, Layout, Lookup, NoMemory, Schema, TableBuilder};
-pub use shape::{Data, DataKind, InPlace, LeafMeta, Meta, Owned, Shape, Versioned};
+pub use shape::{Data, DataKind, InPlace, LeafMeta, Meta, Owned, Shape, Versioned, places_beside};
 pub use table::{
     AnyKey, IndexRef, IndexedKey, Insertion, NewRow, RowRef, TableMemory, TableStore, Walker, Which,
 };

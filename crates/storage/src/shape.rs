@@ -20,12 +20,30 @@ impl Meta for () {
 
 /// Metadata of an index leaf: of the gaps between its keys.
 pub trait LeafMeta: Meta {
+    /// One value for each entry of a hash bucket: an array of [`places_beside`] this metadata.
+    type Places<T: Default + Send + Sync>: AsRef<[T]> + Default + Send + Sync;
+
     /// Makes `to` protect whatever `self` protects, besides what it protects already. Called under the
     /// latches of both leaves when one splits off the other or absorbs it.
     fn carry(&self, to: &Self);
 }
 
+/// Returns the number of entries with one-word keys for which a bucket of a hash index has room beside metadata of so
+/// many bytes: in one cache line if two of them fit, and in two lines otherwise.
+pub const fn places_beside(meta_bytes: usize) -> usize {
+    const LINE: usize = 64;
+    const ENTRY: usize = 16;
+    /// The latch, and the pointer to the next bucket.
+    const HEAD: usize = 16;
+    let one = LINE.saturating_sub(HEAD + meta_bytes) / ENTRY;
+    let two = (2 * LINE).saturating_sub(HEAD + meta_bytes) / ENTRY;
+    let fitting = if one < 2 { two } else { one };
+    if fitting < 2 { 2 } else { fitting }
+}
+
 impl LeafMeta for () {
+    type Places<T: Default + Send + Sync> = [T; places_beside(0)];
+
     fn carry(&self, (): &Self) {}
 }
 

@@ -11,14 +11,28 @@ use std::ops::{Bound, ControlFlow};
 use loom::sync::Arc;
 use loom::thread;
 use storage::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor};
-use storage::{Direction, LeafMeta, Meta, Watcher};
+use storage::{Direction, LeafMeta, Meta, Watcher, places_beside};
 use sync::atomic::{AtomicU64, Ordering};
 
 /// A tree whose third key splits a leaf.
 type Tree<L = ()> = BTree<u64, L, 2, 4>;
 
 /// A hash index whose second key in a bucket overflows.
-type Table = Hash<u64, (), 1>;
+type Table = Hash<u64, OneEntry>;
+
+/// No metadata, in hash buckets of one entry.
+#[derive(Debug, Default)]
+struct OneEntry;
+
+impl Meta for OneEntry {
+    fn reset(&self) {}
+}
+
+impl LeafMeta for OneEntry {
+    type Places<T: Default + Send + Sync> = [T; 1];
+
+    fn carry(&self, _: &Self) {}
+}
 
 fn row(number: u64) -> RowPtr {
     RowPtr::to_nowhere(NonZero::new(number as usize * 8 + 8).expect("not zero"))
@@ -185,6 +199,8 @@ impl Meta for Stamp {
 }
 
 impl LeafMeta for Stamp {
+    type Places<T: Default + Send + Sync> = [T; places_beside(8)];
+
     fn carry(&self, to: &Self) {
         to.raise(self.get());
     }

@@ -104,89 +104,83 @@ const READ_LATE: Act = &[&[
     txn(&[Read(Points, A), Update(Points, B, 4)]),
 ]];
 
+/// The fields that most programs have in common.
+const COMMON: SearchedProgram =
+    SearchedProgram { name: "", says: "", preemptions: 1, changes_often: false, rows: &[], acts: &[] };
+
 /// All programs.
 pub static SEARCHES: &[SearchedProgram] = &[
     SearchedProgram {
         name: "insert_after_a_miss",
         says: "looks for a key and inserts it, while another inserts it, too",
-        preemptions: 1,
-        changes_often: false,
-        rows: &[],
         acts: &[&[&[txn(&[Read(Points, A), Insert(Points, A, 1)])], &[txn(&[Insert(Points, A, 2)])]]],
+        ..COMMON
     },
     SearchedProgram {
         name: "insert_after_a_scan",
         says: "scans a range and inserts into it, while another does the same",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Ordered, A, 1)],
         acts: &[&[
             &[txn(&[scan(0, 9), Insert(Ordered, at(5), 1)])],
             &[txn(&[scan(0, 9), Insert(Ordered, at(6), 2)])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "two_change_a_row",
         says: "reads and writes one row, three times at once",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Points, A, 1)],
         acts: &[&[
             &[txn(&[Update(Points, A, 1)])],
             &[txn(&[Read(Points, A), Replace(Points, A, 2)])],
             &[txn(&[Add(Points, A, 3)]), txn(&[Read(Points, A)])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "two_rows_crossed",
         says: "writes two rows in one order and in the other",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Points, A, 2)],
         acts: &[&[
             &[txn(&[Update(Points, A, 1), Update(Points, B, 1)])],
             &[txn(&[Update(Points, B, 2), Update(Points, A, 2)])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "each_writes_what_the_other_reads",
         says: "reads two rows and writes one, while another writes the other",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Points, A, 2)],
         acts: &[&[
             &[txn(&[Read(Points, A), Read(Points, B), Update(Points, A, 1)])],
             &[txn(&[Read(Points, B), Read(Points, A), Update(Points, B, 2)])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_reader_between_two_writers",
         says: "reads what two have written, the one of whom has not seen the other",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Points, A, 2)],
         acts: &[&[
             &[txn(&[Read(Points, A), Read(Points, B), Replace(Points, A, 1)])],
             &[txn(&[Update(Points, B, 2)])],
             &[txn(&[Read(Points, A), Read(Points, B)]).reading_only()],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "two_misses_around_another",
         says: "misses two keys, while another inserts the one and deletes the other",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Ordered, B, 1)],
         acts: &[&[
             &[txn(&[Read(Ordered, at(5)), Read(Ordered, B)])],
             &[txn(&[Insert(Ordered, at(5), 1), Delete(Ordered, B)])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "misses_away_from_home",
         says: "misses a key at a home that it did not name, while another does the same and inserts what was missed",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Points, A, 1), LoadedRows(Points, MixKey::new(1, 0), 1)],
         acts: &[&[
             &[txn(&[Read(Points, A), Read(Points, MixKey::new(1, 5)), Insert(Points, at(5), 1)])
@@ -198,78 +192,71 @@ pub static SEARCHES: &[SearchedProgram] = &[
             ])
             .telling_one_home()],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_row_goes_and_comes_back",
         says: "deletes a row and inserts it again, under readers",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Points, A, 2)],
         acts: &[&[
             &[txn(&[Delete(Points, A)]), txn(&[Insert(Points, A, 7)])],
             &[txn(&[Read(Points, A), Read(Points, B), Read(Points, A)]), txn(&[Update(Points, A, 3)])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_row_is_replaced_within",
         says: "deletes a row of two column groups and inserts it again in one transaction, under a writer and a scan",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Labelled, A, 2)],
         acts: &[&[
             &[txn(&[Delete(Labelled, A), Insert(Labelled, A, 2)])],
             &[txn(&[Update(Notes, A, 3), BY_LABEL])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_label_moves_and_returns",
         says: "gives a row another secondary key and its old one again, under scans in both directions",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Labelled, A, 2)],
         acts: &[&[
             &[txn(&[Replace(Labelled, A, 3)]), txn(&[Replace(Labelled, A, 0)])],
             &[txn(&[BY_LABEL, BY_LABEL_BACKWARD])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_label_moves_twice",
         says: "gives a row another secondary key, while another does the same, and rolls back",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Labelled, A, 1)],
         acts: &[&[
             &[txn(&[Replace(Labelled, A, 1)]), txn(&[BY_LABEL])],
             &[txn(&[Replace(Labelled, A, 1)]).rolling_back(), txn(&[BY_LABEL_BACKWARD])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "an_insert_is_rolled_back",
         says: "inserts a row and takes it back, under two scans of a transaction",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Ordered, A, 1)],
         acts: &[&[
             &[txn(&[Insert(Ordered, at(5), 1), Update(Ordered, A, 2)]).rolling_back()],
             &[txn(&[scan(0, 9), Read(Ordered, at(5)), scan(0, 9)])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_leaf_splits_under_a_scan",
         says: "scans a full leaf and inserts elsewhere, while another inserts into it, which splits it",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Ordered, at(10), LEAF)],
         acts: &[&[
             &[txn(&[scan(30, 60), Insert(Points, A, 1)])],
             &[txn(&[Read(Points, A), Insert(Ordered, at(50), 1)])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_leaf_splits_behind_a_mark",
         says: "inserts into a leaf that was scanned by a younger transaction and has split since",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Points, A, 2), LoadedRows(Ordered, at(10), LEAF)],
         acts: &[
             READ_LATE,
@@ -278,23 +265,21 @@ pub static SEARCHES: &[SearchedProgram] = &[
                 &[txn(&[scan(30, 60), Update(Points, A, 2)]), txn(&[Insert(Ordered, at(50), 3)])],
             ],
         ],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_leaf_is_emptied_under_a_scan",
         says: "scans a leaf of two rows, while another deletes them and inserts where they were",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LAST_LEAF[0], LAST_LEAF[1]],
         acts: &[&[
             &[txn(&[scan(30, 60), Update(Ordered, A, 1)])],
             &[EMPTY_LAST_LEAF, txn(&[Read(Ordered, A), Insert(Ordered, at(41), 2)])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_leaf_vanishes_behind_a_mark",
         says: "inserts where a younger transaction has missed a key in a leaf that has been emptied since",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Points, A, 2), LAST_LEAF[0], LAST_LEAF[1]],
         acts: &[
             READ_LATE,
@@ -303,12 +288,12 @@ pub static SEARCHES: &[SearchedProgram] = &[
                 &[txn(&[Read(Ordered, at(50)), Update(Points, A, 2)]), EMPTY_LAST_LEAF],
             ],
         ],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_leaf_comes_and_goes_behind_a_mark",
         says: "inserts where a younger transaction has missed a key in a leaf that was there for a moment",
         preemptions: 0,
-        changes_often: false,
         // The first insert fills the leaf, and the second one splits it: the new leaf holds only these two rows.
         rows: &[LoadedRows(Points, A, 2), LoadedRows(Ordered, at(0), LEAF - 1)],
         acts: &[
@@ -321,86 +306,82 @@ pub static SEARCHES: &[SearchedProgram] = &[
                 &[txn(&[Read(Ordered, at(50)), Update(Points, A, 3)])],
             ],
         ],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_key_comes_and_goes_behind_a_mark",
         says: "inserts a key that a younger transaction has found without a value, in a row that has left since",
         preemptions: 0,
-        changes_often: false,
         rows: &[LoadedRows(Points, A, 1)],
         acts: &[&[
             &[txn(&[Read(Points, A), Insert(Ordered, at(5), 1)]).waiting_after(0, 2 * LONG_NS)],
             &[txn(&[Insert(Ordered, at(5), 2)]).waiting_after(0, LONG_NS).rolling_back()],
             &[txn(&[Update(Points, A, 1)]), txn(&[Read(Points, A), Read(Ordered, at(5))])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_key_is_inserted_where_another_was_rolled_back",
         says: "scans a range and inserts into it, while another does the same under a key that a third has inserted \
                and taken back since the scans",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Ordered, at(9), 1)],
         acts: &[&[
             &[txn(&[scan(0, 8), Insert(Ordered, at(6), 1)]).waiting_after(0, 1)],
             &[txn(&[scan(0, 8), Insert(Ordered, at(5), 2)]).waiting_after(0, 1)],
             &[txn(&[Insert(Ordered, at(5), 3)]).rolling_back()],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_label_is_given_where_another_was_rolled_back",
         says: "scans a label and updates a row, while another reads that row and gives a row the label, which a third \
                has given it and taken back since the scan",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Points, A, 1), LoadedRows(Labelled, A, 1)],
         acts: &[&[
             &[txn(&[ScanBy(0, 3, 3, Forward, u64::MAX), Update(Points, A, 1)]).waiting_after(0, 1)],
             &[txn(&[Read(Points, A), Replace(Labelled, A, 3)]).waiting_after(0, 1)],
             &[txn(&[Replace(Labelled, A, 3)]).rolling_back()],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "an_insert_finds_a_row_and_changes_it",
         says: "reads a column group twice, while another finds the row when it inserts the key, and overwrites the \
                group because a third has told it to",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Points, A, 1), LoadedRows(Labelled, A, 1)],
         acts: &[&[
             &[txn(&[Update(Points, A, 1)])],
             &[txn(&[InsertOr(Notes, A, 7, A)])],
             &[txn(&[Read(Notes, A), Read(Notes, A)])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "an_insert_splits_what_was_scanned",
         says: "scans a range, splits its leaf by an insert of its own and updates a row, while another reads that row \
                and inserts into the range, in the new leaf",
-        preemptions: 1,
-        changes_often: false,
         rows: &[LoadedRows(Ordered, A, LEAF), LoadedRows(Points, A, 1)],
         acts: &[&[
             &[txn(&[scan(40, 99), Insert(Ordered, at(32), 1), Update(Points, A, 1)])],
             &[txn(&[Read(Points, A), Insert(Ordered, at(90), 2)])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "a_bucket_splits_behind_a_miss",
         says: "looks for a missing key and updates a row, while another reads that row, makes the index grow, so that \
                the key belongs to another bucket, and inserts it there",
-        preemptions: 1,
         changes_often: true,
         rows: &TWO_BUCKETS,
         acts: &[&[
             &[txn(&[Read(Points, MOVES), Update(Ordered, A, 1)])],
             &[txn(&[Read(Ordered, A), Insert(Points, OVERFLOWS, 1), Insert(Points, MOVES, 2)])],
         ]],
+        ..COMMON
     },
     SearchedProgram {
         name: "memory_serves_again",
         says: "reads a row, while another deletes it, goes on until its memory serves again, and inserts another row",
-        preemptions: 1,
         changes_often: true,
         rows: &[LoadedRows(Points, A, 1)],
         acts: &[&[
@@ -414,5 +395,6 @@ pub static SEARCHES: &[SearchedProgram] = &[
                 txn(&[Insert(Points, at(5), 1)]),
             ],
         ]],
+        ..COMMON
     },
 ];

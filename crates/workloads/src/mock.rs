@@ -45,6 +45,8 @@ pub(crate) struct Mock {
     touched: InputFootprint,
     /// The same rows, by their keys.
     touched_keys: InputFootprint,
+    /// The tables in which the last attempt changed rows, in its order.
+    changed_tables: Vec<TableId>,
 }
 
 /// One attempt against the engine.
@@ -147,6 +149,7 @@ impl Mock {
             tables: tables.collect(),
             touched: InputFootprint::default(),
             touched_keys: InputFootprint::of_keys(),
+            changed_tables: Vec::new(),
         }
     }
 
@@ -157,6 +160,7 @@ impl Mock {
     ) -> Result<O, Abort> {
         self.touched.clear();
         self.touched_keys.clear();
+        self.changed_tables.clear();
         let mut txn = MockTxn { mock: self, undo: Vec::new() };
         let result = procedure(&mut txn);
         if result.is_err() {
@@ -165,6 +169,13 @@ impl Mock {
             }
         }
         result
+    }
+
+    /// Returns whether the last attempt changed rows of the first table before any of the second.
+    pub(crate) fn changed_in_order<R: ?Sized, S: ?Sized>(&self, first: Table<R>, second: Table<S>) -> bool {
+        let place = |id| self.changed_tables.iter().position(|changed| *changed == id);
+        place(first.id()).expect("the first was changed")
+            < place(second.id()).expect("the second was changed")
     }
 
     /// Returns the number of rows of a table.
@@ -347,6 +358,7 @@ impl MockTxn<'_> {
     ) -> Option<O> {
         self.mock.touched.write(table, key);
         self.mock.touched_keys.write(table, key);
+        self.mock.changed_tables.push(table.id());
         let place = (words_of_key(key), 0);
         let mut row = self.mock.table(table.id()).rows.get(&place)?.clone();
         let words = &mut row.groups[table.group()];

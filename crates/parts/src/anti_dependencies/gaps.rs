@@ -1,7 +1,7 @@
 //! The metadata of leaves for the anti-dependencies of gaps: invariants (4) and (5) of [`anti_dependencies`](super).
 
 use engine::{Abort, Retire};
-use storage::{LeafMeta, LeafRef, Meta, RecordRef};
+use storage::{LeafMeta, LeafRef, Meta, RecordRef, places_beside};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
 
@@ -35,6 +35,8 @@ impl Meta for Gap {
 }
 
 impl LeafMeta for Gap {
+    type Places<T: Default + Send + Sync> = [T; places_beside(size_of::<Gap>())];
+
     /// Copies the marks to the other leaf, but not the notes of commits about keys. An attempt that looked at these
     /// gaps before, in the leaf that gives them away, finds out by the count. An attempt that looks at them now finds
     /// the keys.

@@ -46,7 +46,7 @@ mod tests;
 use core::fmt;
 
 use crate::index::pool::{Node, Pool};
-use crate::index::{Inserted, LeafRef, RowPtr, Watcher, pause, tell_miss};
+use crate::index::{Inserted, LeafRef, RowPtr, Watcher, pause, prefetch_node, tell_miss};
 use crate::key::OrderedKey;
 use crate::shape::LeafMeta;
 
@@ -221,7 +221,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             pass(inner, version, at, count);
             match child? {
                 Child::Inner(child) => {
-                    node::prefetch(child);
+                    prefetch_node(child);
                     let child_version = child.latch.read()?;
                     if !inner.latch.validate(version) {
                         return None;
@@ -286,7 +286,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         mut missed: impl FnMut(LeafRef<'t, L>) -> Result<(), E>,
     ) -> Result<Option<RowPtr>, E> {
         loop {
-            let (leaf, version) = self.leaf_for(key, node::prefetch);
+            let (leaf, version) = self.leaf_for(key, prefetch_node);
             let found = leaf.find(key);
             if leaf.head.latch.validate(version)
                 && (found.is_some() || tell_miss(&leaf.head, version, &mut missed)?)
@@ -305,7 +305,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     #[inline]
     pub fn peek(&self, key: K) -> Option<RowPtr> {
         loop {
-            let (leaf, version) = self.leaf_for(key, node::prefetch);
+            let (leaf, version) = self.leaf_for(key, prefetch_node);
             let found = leaf.find(key);
             if leaf.head.latch.validate(version) {
                 return self.made(leaf, key, found);
@@ -327,7 +327,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             }
             match child {
                 Some(Child::Inner(child)) => inner = child,
-                Some(Child::Leaf(leaf)) => return node::prefetch(leaf),
+                Some(Child::Leaf(leaf)) => return prefetch_node(leaf),
                 None => return,
             }
         }

@@ -24,10 +24,10 @@ use core::ptr::NonNull;
 
 use sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use sync::plant::is_planted;
-use sync::{Latch, RareChange, VersionLatch, hint};
+use sync::{Latch, RareChange, VersionLatch};
 
 use crate::index::pool::{Node, Pool, Slab};
-use crate::index::{Inserted, LeafHead, LeafRef, RowPtr, Told, Watcher, pause, tell_miss};
+use crate::index::{Inserted, LeafHead, LeafRef, RowPtr, Told, Watcher, pause, prefetch_node, tell_miss};
 use crate::key::OrderedKey;
 use crate::plants;
 use crate::shape::LeafMeta;
@@ -45,40 +45,39 @@ const BUCKETS_PER_OVERFLOW: usize = 4;
 /// Buckets that are split at a time: more than the overflow buckets that call for it, to catch up.
 const SPLITS_AT_A_TIME: usize = 2;
 
-/// An index for point lookups. `PLACES` is the number of entries of a bucket.
-pub struct Hash<K: OrderedKey, L: LeafMeta, const PLACES: usize = 3> {
+/// An index for point lookups.
+pub struct Hash<K: OrderedKey, L: LeafMeta> {
     /// Buckets in use; a power of two until the table grows.
     count: AtomicUsize,
-    buckets: Slab<Bucket<K, L, PLACES>>,
-    overflows: Pool<Bucket<K, L, PLACES>>,
+    buckets: Slab<Bucket<K, L>>,
+    overflows: Pool<Bucket<K, L>>,
     /// Held by the thread that splits buckets.
     growing: Latch,
     /// The buckets that are in the index without having been made, in simulated databases.
-    implicit: Option<Box<Implicit<K, L, PLACES>>>,
+    implicit: Option<Box<Implicit<K, L>>>,
 }
 
-impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> fmt::Debug for Hash<K, L, PLACES> {
+impl<K: OrderedKey, L: LeafMeta> fmt::Debug for Hash<K, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hash").field("buckets", &self.buckets()).finish_non_exhaustive()
     }
 }
 
 #[repr(C, align(64))]
-struct Bucket<K: OrderedKey, L, const PLACES: usize> {
+struct Bucket<K: OrderedKey, L: LeafMeta> {
     head: LeafHead<L>,
     next: AtomicPtr<Self>,
-    keys: [K::Slot; PLACES],
-    rows: [AtomicPtr<u8>; PLACES],
+    keys: L::Places<K::Slot>,
+    rows: L::Places<AtomicPtr<u8>>,
 }
 
-impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Node for Bucket<K, L, PLACES> {
+impl<K: OrderedKey, L: LeafMeta> Node for Bucket<K, L> {
     fn new(_number: usize) -> Self {
-        const { assert!(PLACES > 0, "a bucket holds an entry") };
         Self {
             head: LeafHead::default(),
             next: AtomicPtr::new(core::ptr::null_mut()),
-            keys: core::array::from_fn(|_| K::Slot::default()),
-            rows: core::array::from_fn(|_| AtomicPtr::default()),
+            keys: L::Places::default(),
+            rows: L::Places::default(),
         }
     }
 
@@ -90,22 +89,22 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Node for Bucket<K, L, PLAC
 
 // Relaxed throughout, where nothing else is said: the version check of the first bucket orders what readers
 // load, and the release of its latch what its holder stores (invariant 2).
-impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Bucket<K, L, PLACES> {
+impl<K: OrderedKey, L: LeafMeta> Bucket<K, L> {
     #[inline]
     fn key(&self, at: usize) -> K {
-        K::load(&self.keys[at])
+        K::load(&self.keys.as_ref()[at])
     }
 
     #[inline]
     fn row(&self, at: usize) -> Option<RowPtr> {
-        NonNull::new(self.rows[at].load(Ordering::Relaxed)).map(RowPtr::new)
+        NonNull::new(self.rows.as_ref()[at].load(Ordering::Relaxed)).map(RowPtr::new)
     }
 
     /// The row of a key. Looks at all entries, because it cannot be predicted which one matches.
     #[inline]
     fn find(&self, key: K) -> Option<RowPtr> {
         let mut found = core::ptr::null_mut();
-        for (slot, row) in self.keys.iter().zip(&self.rows) {
+        for (slot, row) in self.keys.as_ref().iter().zip(self.rows.as_ref()) {
             let row = row.load(Ordering::Relaxed);
             found = select_unpredictable(K::load(slot) == key && !row.is_null(), row, found);
         }
@@ -117,8 +116,8 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Bucket<K, L, PLACES> {
     }
 
     fn set(&self, at: usize, key: K, row: RowPtr) {
-        key.store(&self.keys[at]);
-        self.rows[at].store(row.get().as_ptr(), Ordering::Relaxed);
+        key.store(&self.keys.as_ref()[at]);
+        self.rows.as_ref()[at].store(row.get().as_ptr(), Ordering::Relaxed);
     }
 
     /// Frees an entry.
@@ -127,17 +126,20 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Bucket<K, L, PLACES> {
         // Release: pairs with the Acquire of the version check of a reader that finds the entry free but
         // not the latch, since the version stays: the reader also sees what was written to the metadata
         // before.
-        self.rows[at].store(core::ptr::null_mut(), Ordering::Release);
+        self.rows.as_ref()[at].store(core::ptr::null_mut(), Ordering::Release);
     }
 }
 
 /// A place in a bucket or one of its overflow buckets.
-struct Place<'t, K: OrderedKey, L, const PLACES: usize> {
-    bucket: &'t Bucket<K, L, PLACES>,
+struct Place<'t, K: OrderedKey, L: LeafMeta> {
+    bucket: &'t Bucket<K, L>,
     at: usize,
 }
 
-impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
+impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
+    /// The entries of a bucket.
+    const PLACES: usize = size_of::<L::Places<u64>>() / size_of::<u64>();
+
     /// An empty index that will not grow before it has about `rows` entries.
     ///
     /// # Panics
@@ -167,7 +169,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         Some(Self::over(count, buckets))
     }
 
-    fn over(count: usize, buckets: Slab<Bucket<K, L, PLACES>>) -> Self {
+    fn over(count: usize, buckets: Slab<Bucket<K, L>>) -> Self {
         Self {
             count: AtomicUsize::new(count),
             buckets,
@@ -180,14 +182,14 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// The bytes with which an index made for `rows` entries begins; `None` when no address space has as
     /// many.
     pub(crate) fn first_bytes(rows: usize) -> Option<usize> {
-        Self::first_buckets(rows)?.checked_mul(size_of::<Bucket<K, L, PLACES>>())
+        Self::first_buckets(rows)?.checked_mul(size_of::<Bucket<K, L>>())
     }
 
     /// The number of buckets with which an index made for `rows` entries begins.
     fn first_buckets(rows: usize) -> Option<usize> {
         // Two thirds of the places used at most: with three in a bucket, one bucket in seven overflows
         // then. Half as many entries a bucket are hardly found faster, at twice the memory.
-        let needed = rows.checked_mul(3)? / (PLACES * 2);
+        let needed = rows.checked_mul(3)? / (Self::PLACES * 2);
         needed.max(FIRST_BUCKETS).checked_next_power_of_two()
     }
 
@@ -203,7 +205,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// The bucket for a hash, and its version.
     // Always: a lookup is a call of its own already.
     #[inline(always)]
-    fn bucket(&self, key: K, hash: u64) -> (&Bucket<K, L, PLACES>, u64) {
+    fn bucket(&self, key: K, hash: u64) -> (&Bucket<K, L>, u64) {
         loop {
             // Acquire: pairs with the Release in `split_next`, so that the buckets are there.
             let count = self.count.load(Ordering::Acquire);
@@ -230,7 +232,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// The overflow bucket behind a bucket.
     #[inline]
     #[allow(clippy::unused_self, reason = "borrowing the table keeps the bucket")]
-    fn next<'t>(&'t self, bucket: &Bucket<K, L, PLACES>) -> Option<&'t Bucket<K, L, PLACES>> {
+    fn next<'t>(&'t self, bucket: &Bucket<K, L>) -> Option<&'t Bucket<K, L>> {
         // Acquire: pairs with the Release of whoever chained the bucket, so that it is seen whole.
         let next = NonNull::new(bucket.next.load(Ordering::Acquire))?;
         // SAFETY: invariant (1): a bucket leads to overflow buckets of this table, which live as long.
@@ -239,17 +241,14 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// The places of a bucket and its overflow buckets.
     #[inline]
-    fn places<'t>(
-        &'t self,
-        first: &'t Bucket<K, L, PLACES>,
-    ) -> impl Iterator<Item = Place<'t, K, L, PLACES>> {
+    fn places<'t>(&'t self, first: &'t Bucket<K, L>) -> impl Iterator<Item = Place<'t, K, L>> {
         let chain = core::iter::successors(Some(first), |bucket| self.next(bucket));
-        chain.flat_map(|bucket| (0..PLACES).map(move |at| Place { bucket, at }))
+        chain.flat_map(|bucket| (0..Self::PLACES).map(move |at| Place { bucket, at }))
     }
 
     /// The row of a key.
     #[inline]
-    fn find(&self, first: &Bucket<K, L, PLACES>, key: K) -> Option<RowPtr> {
+    fn find(&self, first: &Bucket<K, L>, key: K) -> Option<RowPtr> {
         let found = first.find(key);
         if found.is_some() {
             return found;
@@ -311,10 +310,10 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         if sync::IS_STEPPED
             && let Some(implicit) = &self.implicit
         {
-            return hint::prefetch(self.implicit_bucket(implicit, number, key));
+            return prefetch_node(self.implicit_bucket(implicit, number, key));
         }
         if let Some(bucket) = self.buckets.get(number) {
-            hint::prefetch(bucket);
+            prefetch_node(bucket);
         }
     }
 
@@ -368,10 +367,10 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// Adds an entry under the bucket's latch. Returns whether it took another overflow bucket.
     #[inline]
-    fn add(&self, first: &Bucket<K, L, PLACES>, key: K, row: RowPtr) -> bool {
+    fn add(&self, first: &Bucket<K, L>, key: K, row: RowPtr) -> bool {
         let mut bucket = first;
         loop {
-            if let Some(at) = (0..PLACES).find(|&at| bucket.row(at).is_none()) {
+            if let Some(at) = (0..Self::PLACES).find(|&at| bucket.row(at).is_none()) {
                 bucket.set(at, key, row);
                 return false;
             }
@@ -394,7 +393,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         let hash = key.hash();
         loop {
             let (bucket, version) = self.bucket(key, hash);
-            let is_it = |place: &Place<'_, K, L, PLACES>| {
+            let is_it = |place: &Place<'_, K, L>| {
                 place.bucket.row(place.at) == Some(row) && place.bucket.key(place.at) == key
             };
             let Some(place) = self.places(bucket).find(is_it) else {
@@ -472,7 +471,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// Moves the entries of a bucket and its overflow buckets together, and gives back overflow buckets
     /// that are left without any. Under the bucket's latch.
-    fn close_up(&self, first: &Bucket<K, L, PLACES>) {
+    fn close_up(&self, first: &Bucket<K, L>) {
         let mut free = self.places(first);
         let mut last = first;
         for place in self.places(first) {
@@ -560,8 +559,9 @@ mod tests {
 
     use super::*;
     use crate::index::testing::{Late, Leaves, Random, Stamp, Stamped, TestKey, Unwatched, number, row};
+    use crate::shape::places_beside;
 
-    impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
+    impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
         /// Checks everything that must hold of an index that nobody uses, and returns the keys.
         fn check(&self) -> BTreeSet<K> {
             let mut keys = BTreeSet::new();
@@ -585,7 +585,7 @@ mod tests {
 
     #[test]
     fn a_table_for_more_rows_than_there_can_be_is_none() {
-        type Index = Hash<u64, (), 3>;
+        type Index = Hash<u64, ()>;
         assert_eq!(Index::first_bytes(0), Some(8 * 64));
         assert_eq!(Index::first_bytes(1_000_000_000), Some(64 << 29));
         // More than an address space, as bytes, as buckets, and as places.
@@ -600,7 +600,15 @@ mod tests {
 
     #[test]
     fn a_bucket_is_a_cache_line() {
-        assert_eq!(size_of::<Bucket<u64, (), 3>>(), 64);
+        assert_eq!((size_of::<Bucket<u64, ()>>(), Hash::<u64, ()>::PLACES), (64, 3));
+        // One word of metadata takes the place of an entry, and does not double the bucket.
+        assert_eq!((size_of::<Bucket<u64, Stamp>>(), Hash::<u64, Stamp>::PLACES), (64, 2));
+    }
+
+    #[test]
+    fn much_metadata_has_two_lines_with_as_many_entries_as_fit() {
+        let entries: Vec<_> = [0, 8, 16, 24, 40, 64, 200].into_iter().map(places_beside).collect();
+        assert_eq!(entries, [3, 2, 2, 5, 4, 3, 2]);
     }
 
     fn agrees_with_model<K: TestKey + core::hash::Hash>(

@@ -81,6 +81,15 @@ impl RowPtr {
     }
 }
 
+/// Asks for all cache lines of a node.
+#[inline(always)]
+fn prefetch_node<T>(node: &T) {
+    let start = core::ptr::from_ref(node).cast::<u8>();
+    for line in 0..size_of::<T>() / 64 {
+        hint::prefetch(start.wrapping_add(line * 64));
+    }
+}
+
 /// The beginning of every leaf.
 #[derive(Debug, Default)]
 #[repr(C)]

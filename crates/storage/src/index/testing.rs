@@ -9,7 +9,7 @@ use sync::atomic::{AtomicU64, Ordering};
 
 use crate::index::{LeafRef, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
-use crate::shape::{LeafMeta, Meta};
+use crate::shape::{LeafMeta, Meta, places_beside};
 
 /// A repeatable stream of random numbers.
 pub(super) struct Random(pub(super) u64);
@@ -179,6 +179,8 @@ impl Meta for Stamp {
 }
 
 impl LeafMeta for Stamp {
+    type Places<T: Default + Send + Sync> = [T; places_beside(size_of::<Stamp>())];
+
     fn carry(&self, to: &Self) {
         to.raise(self.get());
     }

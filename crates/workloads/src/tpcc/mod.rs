@@ -511,4 +511,32 @@ mod tests {
         assert_eq!(mock.count(tpcc.tables.order), 100);
         assert_eq!(check(&tpcc, &mock, &[ledger]), Ok(()));
     }
+
+    #[test]
+    fn hot_rows_are_changed_first_or_last() {
+        for (given, is_first) in [("first", true), ("last", false)] {
+            let (tpcc, mut mock) = loaded(&[("warehouses", "1"), ("hot_rows", given), ("items", "200")]);
+            let (mut orders, mut payments, mut scratch) = (0, 0, Scratch::default());
+            for n in 0..100 {
+                let input = tpcc.generate(ClientId(0), n, &mut Rng::from_path(&[1, n]));
+                if mock.attempt(|txn| tpcc.execute(&input, &mut scratch, txn)).is_err() {
+                    continue;
+                }
+                let Tables { warehouse, district_next, customer, stock, .. } = tpcc.tables;
+                match input {
+                    Input::NewOrder(_) => {
+                        assert_eq!(mock.changed_in_order(district_next, stock), is_first, "{input:?}");
+                        orders += 1;
+                    }
+                    Input::Payment(_) => {
+                        assert_eq!(mock.changed_in_order(warehouse, district_next), is_first, "{input:?}");
+                        assert_eq!(mock.changed_in_order(warehouse, customer), is_first, "{input:?}");
+                        payments += 1;
+                    }
+                    _ => {}
+                }
+            }
+            assert!(orders > 10 && payments > 10, "{orders} orders, {payments} payments");
+        }
+    }
 }

@@ -93,6 +93,16 @@ impl Desk {
         }
     }
 
+    /// Puts entries on the ticker as if trades had ended before the run: their number differs from desk to desk, so
+    /// that the first Market-Feeds of many desks are spread as all later ones are, and do not all come late.
+    pub(super) fn open(mut self, number: u32, securities: u32, rng: &mut Rng) -> Self {
+        for _ in 0..2 * (number as usize % (FEED_ENTRIES / 2)) {
+            let quote = self.other_quote(securities, rng);
+            self.ticker.push_back(quote);
+        }
+        self
+    }
+
     /// The trading time.
     pub(super) fn now(&self) -> u64 {
         self.now
@@ -168,6 +178,14 @@ mod tests {
     use super::*;
 
     const ORDER: MarketOrder = MarketOrder { trade: 7, security: 3, quantity: 200 };
+
+    #[test]
+    fn desks_open_with_different_numbers_of_entries_and_none_with_a_feed() {
+        let opened = |number| Desk::new(1_000).open(number, 10, &mut Rng::new(1));
+        let entries: Vec<_> = (0..11).map(|number| opened(number).ticker.len()).collect();
+        assert_eq!(entries, [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 0]);
+        assert_eq!(opened(9).next(10, &mut Rng::new(1)), None);
+    }
 
     #[test]
     fn an_order_is_answered_after_its_delay() {

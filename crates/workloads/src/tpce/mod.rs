@@ -41,6 +41,7 @@ pub use rows::{StatusId, TradeType};
 
 use market::Desk;
 use positions::Lot;
+use scale::Stream;
 use schema::Tables;
 use settings::{SETTINGS, Settings};
 
@@ -276,7 +277,11 @@ impl Workload for Tpce {
     fn declare(values: &Values, drive: Drive, schema: &mut Schema) -> Result<Self, SettingError> {
         let settings = Settings::new(values, drive.clients, drive.seed)?;
         let tables = Tables::declare(&settings, schema);
-        let desk = |_| Padded(Latched::new(Desk::new(settings.opening())));
+        let desk = |number| {
+            let rng = &mut Rng::from_path(&[drive.seed, Stream::Desk as u64, u64::from(number)]);
+            let desk = Desk::new(settings.opening()).open(number, settings.scale.securities(), rng);
+            Padded(Latched::new(desk))
+        };
         let desks = (0..settings.clients).map(desk).collect();
         Ok(Self { settings, drive, tables, desks })
     }
@@ -341,12 +346,14 @@ impl Workload for Tpce {
         }
     }
 
-    fn follow(&self, requests: &mut [f64]) {
-        let has = |kind: usize| f64::from(u8::from(self.settings.mix.weights[kind] > 0.0));
-        let [orders, results, feeds] = [settings::TRADE_ORDER, settings::TRADE_RESULT, settings::MARKET_FEED];
-        // One order in 101 is rolled back. Each result makes two of the twenty entries of a feed.
-        requests[results] = requests[orders] * 100.0 / 101.0 * has(results);
-        requests[feeds] = requests[results] / 10.0 * has(feeds);
+    /// Returns the shares that the market's answers have, too: they follow from orders that commit.
+    fn shares(&self) -> Option<Vec<f64>> {
+        let mut shares = forecast::shares(&self.settings).to_vec();
+        shares.resize(Self::TYPES.len(), 0.0);
+        if !self.settings.logs_analytics {
+            shares.swap(settings::ANALYTIC, settings::ANALYTIC_QUERY);
+        }
+        Some(shares)
     }
 
     fn committed(&self, ledger: &mut Ledger, input: &Input, output: &Output) {
@@ -434,11 +441,10 @@ mod tests {
     #[test]
     fn the_market_keeps_the_shares_that_are_told() {
         let (fixture, commits) = run("tpce.customers=200 tpce.scale_factor=20000", 4_000);
-        let mut told = vec![0.0; Tpce::TYPES.len()];
-        told[settings::TRADE_ORDER] = commits[settings::TRADE_ORDER] as f64 * 101.0 / 100.0;
-        fixture.workload.follow(&mut told);
+        let told = fixture.workload.shares().expect("the market's requests follow");
         for kind in [settings::TRADE_RESULT, settings::MARKET_FEED] {
-            let ratio = commits[kind] as f64 / told[kind];
+            let of_orders = |all: &dyn Fn(usize) -> f64| all(kind) / all(settings::TRADE_ORDER);
+            let ratio = of_orders(&|kind| commits[kind] as f64) / of_orders(&|kind| told[kind]);
             // Orders that wait for their price when the run ends are not answered.
             assert!((0.8..=1.0).contains(&ratio), "{}: {ratio}", Tpce::TYPES[kind].name);
         }

@@ -53,6 +53,8 @@ pub(super) enum Stream {
     Trade,
     WatchList,
     ZipCode,
+    /// The entries on the ticker of a client's desk when the run begins.
+    Desk,
 }
 
 /// The size of the database.

@@ -31,6 +31,13 @@ pub(super) const ANALYTIC: usize = 12;
 /// The analytic transaction if it does not log its result.
 pub(super) const ANALYTIC_QUERY: usize = 13;
 
+/// The legal mixes.
+const MIXES: &str = "`standard`, `hybrid`, or weights by name such as \
+                     `trade_order:10,trade_result:10,trade_status:19`: each name once, each weight from 0 to 1,000,000; \
+                     the names are broker_volume, customer_position, market_feed, market_watch, security_detail, \
+                     trade_lookup, trade_order, trade_result, trade_status, trade_update, data_maintenance, \
+                     trade_cleanup and analytic";
+
 /// The settings of TPC-E.
 pub(super) const SETTINGS: &[Setting] = &[
     Setting {
@@ -71,10 +78,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting {
         name: "tpce.mix",
         default: "standard",
-        range: Range::Text(
-            "`standard`, `hybrid`, or weights by name such as `trade_order:10,trade_result:10,trade_status:19`",
-            |text| Mix::parse(text).is_some(),
-        ),
+        range: Range::Text(MIXES, |text| Mix::parse(text).is_some()),
         unit: "",
         doc: "The types of transaction and their weights. Trade-Results and Market-Feeds are not drawn: they follow \
               from the orders, and a weight above 0 admits them.",
@@ -361,6 +365,7 @@ mod tests {
         assert!(refusal(&[("mix", "trade_result:1,trade_status:1")]).contains("add `trade_order`"));
         assert!(refusal(&[("mix", "market_feed:1")]).contains("nothing would be sent"));
         assert!(refusal(&[("mix", "trade_orders:1")]).contains("weights by name"));
+        assert!(Tpce::TYPES[..TYPES].iter().all(|kind| MIXES.contains(kind.name)));
         assert!(refusal(&[("mix", "trade_order:1,trade_order:2")]).contains("weights by name"));
     }
 

@@ -62,7 +62,7 @@ use engine::{
     Sink, Stamp, Ticket, Write, settings,
 };
 use parts::{BatchSize, Buffered, BufferedWrites, Buffers, CopyBuffer, Gate, WordRange};
-use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
+use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot, places_beside};
 use sync::Padded;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
@@ -183,6 +183,8 @@ impl Meta for Reservation {
 }
 
 impl LeafMeta for Reservation {
+    type Places<T: Default + Send + Sync> = [T; places_beside(size_of::<Reservation>())];
+
     /// Leaves change between batches, when the reservations of the last batch mean nothing any more.
     fn carry(&self, _: &Self) {}
 }

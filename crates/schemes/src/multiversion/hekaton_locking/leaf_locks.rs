@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 use parts::Party;
 use parts::version_chain::ChainHead;
-use storage::{LeafMeta, Meta};
+use storage::{LeafMeta, Meta, places_beside};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 use sync::{Latched, Padded};
@@ -125,6 +125,8 @@ impl Meta for LeafLocks {
 }
 
 impl LeafMeta for LeafLocks {
+    type Places<T: Default + Send + Sync> = [T; places_beside(size_of::<LeafLocks>())];
+
     fn carry(&self, to: &Self) {
         let from = self.0.lock();
         let mut to = to.0.lock();

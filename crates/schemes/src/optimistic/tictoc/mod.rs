@@ -58,7 +58,7 @@ use engine::{
     Ticket, Write, settings,
 };
 use parts::{CommitLocks, LockBits, Observed, OnlyRead, ReadSet, Validates, Workspace, WriteOrder};
-use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
+use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot, places_beside};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
 use sync::waiter;
@@ -115,6 +115,8 @@ impl Meta for Leaf {
 }
 
 impl LeafMeta for Leaf {
+    type Places<T: Default + Send + Sync> = [T; places_beside(size_of::<Leaf>())];
+
     fn carry(&self, to: &Self) {
         to.changed_at(self.wts.load(Ordering::Relaxed)); // Relaxed twice: under the latch.
         to.read_until(self.rts.load(Ordering::Relaxed));

@@ -10,7 +10,7 @@ use sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 use sync::hint;
 
 use crate::index::pool::Node;
-use crate::index::{LeafHead, RowPtr};
+use crate::index::{LeafHead, RowPtr, prefetch_node};
 use crate::key::OrderedKey;
 use crate::shape::LeafMeta;
 
@@ -50,21 +50,12 @@ fn no_keys<K: OrderedKey, const N: usize>() -> [K::Slot; N] {
     keys
 }
 
-/// Asks for all cache lines of a node.
-#[inline(always)]
-pub(super) fn prefetch<T>(node: &T) {
-    let start = core::ptr::from_ref(node).cast::<u8>();
-    for line in 0..size_of::<T>() / 64 {
-        hint::prefetch(start.wrapping_add(line * 64));
-    }
-}
-
 /// Asks for all cache lines of a leaf that is to be written. Its head will be written; which of the other
 /// lines will be is not known.
 #[inline(always)]
 pub(super) fn prefetch_for_write<K: OrderedKey, L, const N: usize>(leaf: &Leaf<K, L, N>) {
     hint::prefetch_for_write(leaf);
-    prefetch(leaf);
+    prefetch_node(leaf);
 }
 
 /// A leaf: entries in ascending order of their keys. An entry whose row is null is a hole: its key is

@@ -8,9 +8,8 @@ use core::convert::Infallible;
 use core::ops::{Bound, ControlFlow};
 use core::ptr::NonNull;
 
-use crate::index::btree::node;
 use crate::index::btree::{BTree, Child, Spot, Step};
-use crate::index::{LeafRef, RowPtr, Visitor, pause};
+use crate::index::{LeafRef, RowPtr, Visitor, pause, prefetch_node};
 use crate::key::OrderedKey;
 use crate::row::Direction;
 use crate::shape::LeafMeta;
@@ -174,9 +173,9 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             (Direction::Backward, _, Bound::Excluded(key)) => (key, true),
         };
         if is_before {
-            self.spot(|low| low < key, node::prefetch)
+            self.spot(|low| low < key, prefetch_node)
         } else {
-            self.spot(|low| low <= key, node::prefetch)
+            self.spot(|low| low <= key, prefetch_node)
         }
     }
 
@@ -200,7 +199,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         if let Some(step) = Self::step_aside(spot, direction)
             && let Some(Child::Leaf(leaf)) = self.child(step.node, step.at)
         {
-            node::prefetch(leaf);
+            prefetch_node(leaf);
         }
     }
 

@@ -35,22 +35,22 @@ pub(crate) struct ImpliedRows<K> {
 }
 
 /// The buckets of an implicit index.
-pub(super) struct Implicit<K: OrderedKey, L, const PLACES: usize> {
+pub(super) struct Implicit<K: OrderedKey, L: LeafMeta> {
     rows: ImpliedRows<K>,
     /// The likelihoods that a bucket has so many entries at most, as shares of all 64-bit numbers.
     crowds: Vec<u64>,
-    pub(super) buckets: Slab<Bucket<K, L, PLACES>>,
+    pub(super) buckets: Slab<Bucket<K, L>>,
     /// The places of buckets among those made.
     numbers: Latched<Made>,
 }
 
-impl<K: OrderedKey, L, const PLACES: usize> fmt::Debug for Implicit<K, L, PLACES> {
+impl<K: OrderedKey, L: LeafMeta> fmt::Debug for Implicit<K, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Implicit").finish_non_exhaustive()
     }
 }
 
-impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
+impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
     /// An index with the buckets for `rows` rows, none of which is made. [`imply`](Self::imply) follows.
     pub(crate) fn try_implicit(rows: usize) -> Option<Self> {
         Some(Self::over(Self::first_buckets(rows)?, Slab::new(1)))
@@ -75,10 +75,10 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// A bucket for a key by its number.
     pub(super) fn implicit_bucket<'t>(
         &'t self,
-        implicit: &'t Implicit<K, L, PLACES>,
+        implicit: &'t Implicit<K, L>,
         number: usize,
         key: K,
-    ) -> &'t Bucket<K, L, PLACES> {
+    ) -> &'t Bucket<K, L> {
         hushed(|| {
             let mut numbers = implicit.numbers.lock();
             if let Some(at) = numbers.get(number as u64) {
@@ -104,17 +104,12 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// The row of a loaded key that is not in its bucket, if it has never been there. The bucket has just been
     /// found unchanged.
     #[cold]
-    fn enter(
-        &self,
-        implicit: &Implicit<K, L, PLACES>,
-        bucket: &Bucket<K, L, PLACES>,
-        key: K,
-    ) -> Option<RowPtr> {
+    fn enter(&self, implicit: &Implicit<K, L>, bucket: &Bucket<K, L>, key: K) -> Option<RowPtr> {
         if !(implicit.rows.has)(key) {
             return None;
         }
         let row = (implicit.rows.enter)(key)?;
-        let is_free = |place: &Place<'_, K, L, PLACES>| place.bucket.row(place.at) == Some(RowPtr::UNMADE);
+        let is_free = |place: &Place<'_, K, L>| place.bucket.row(place.at) == Some(RowPtr::UNMADE);
         let free = self.places(bucket).filter(is_free).count();
         if free == 0 {
             self.add_apart(bucket, key, row);
@@ -129,7 +124,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// The row of a key that was not found: it is made if it is a loaded one. The bucket has just been found
     /// unchanged.
     #[inline]
-    pub(super) fn made(&self, bucket: &Bucket<K, L, PLACES>, key: K) -> Option<RowPtr> {
+    pub(super) fn made(&self, bucket: &Bucket<K, L>, key: K) -> Option<RowPtr> {
         if !sync::IS_STEPPED {
             return None;
         }
@@ -139,12 +134,12 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// Whether a bucket is as it was at `version`. Only implicit indexes look, and this costs no time.
     #[inline]
-    pub(super) fn is_still(&self, bucket: &Bucket<K, L, PLACES>, version: u64) -> bool {
+    pub(super) fn is_still(&self, bucket: &Bucket<K, L>, version: u64) -> bool {
         sync::IS_STEPPED && self.implicit.is_some() && hushed(|| bucket.head.latch.validate(version))
     }
 
     /// Adds an entry without taking a latch that a worker may hold.
-    fn add_apart(&self, first: &Bucket<K, L, PLACES>, key: K, row: RowPtr) {
+    fn add_apart(&self, first: &Bucket<K, L>, key: K, row: RowPtr) {
         if let Some(free) = self.places(first).find(|place| place.bucket.row(place.at).is_none()) {
             return free.bucket.set(free.at, key, row);
         }

@@ -89,7 +89,7 @@ fn active_brokers(settings: &Settings) -> f64 {
 
 /// Returns the shares of the types among the transactions that commit. Each order that commits is answered once, and
 /// ten answers make a Market-Feed.
-fn shares(settings: &Settings) -> [f64; TYPES] {
+pub(super) fn shares(settings: &Settings) -> [f64; TYPES] {
     let mut rates: [f64; TYPES] = core::array::from_fn(|kind| settings.mix.drawn(kind));
     rates[TRADE_ORDER] *= COMMITTED_ORDERS;
     let answered = if feeds(settings) { 1.0 } else { 1.0 - LIMITS };

@@ -33,10 +33,10 @@ pub(super) const ANALYTIC_QUERY: usize = 13;
 
 /// The legal mixes.
 const MIXES: &str = "`standard`, `hybrid`, or weights by name such as \
-                     `trade_order:10,trade_result:10,trade_status:19`: each name once, each weight from 0 to 1,000,000; \
-                     the names are broker_volume, customer_position, market_feed, market_watch, security_detail, \
-                     trade_lookup, trade_order, trade_result, trade_status, trade_update, data_maintenance, \
-                     trade_cleanup and analytic";
+                     `trade_order:10,trade_result:10,trade_status:19`: each name once, each weight from 0 to \
+                     1,000,000; the names are broker_volume, customer_position, market_feed, market_watch, \
+                     security_detail, trade_lookup, trade_order, trade_result, trade_status, trade_update, \
+                     data_maintenance, trade_cleanup and analytic";
 
 /// The settings of TPC-E.
 pub(super) const SETTINGS: &[Setting] = &[

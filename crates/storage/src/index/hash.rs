@@ -187,7 +187,7 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
 
     /// The number of buckets with which an index made for `rows` entries begins.
     fn first_buckets(rows: usize) -> Option<usize> {
-        // Two thirds of the places used at most: with three in a bucket, one bucket in seven overflows
+        // Two thirds of the places used at most: with two or three in a bucket, one bucket in seven overflows
         // then. Half as many entries a bucket are hardly found faster, at twice the memory.
         let needed = rows.checked_mul(3)? / (Self::PLACES * 2);
         needed.max(FIRST_BUCKETS).checked_next_power_of_two()

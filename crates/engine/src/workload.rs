@@ -283,7 +283,7 @@ pub trait Workload: Sized + Send + Sync + 'static {
         None
     }
 
-    /// Returns the share of each type among the requests of a long run, if requests of some types follow from the
+    /// Returns the share of each type among the commits of a long run, if requests of some types follow from the
     /// commits of others. By default the share of a type is that among the requests that are drawn.
     fn shares(&self) -> Option<Vec<f64>> {
         None

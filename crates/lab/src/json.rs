@@ -51,7 +51,7 @@ pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Run {
         memory: measured.memory.iter().map(table).collect(),
         log: measured.logged.as_ref().map(|logged| log(plan, logged)),
         is_starved: record.is_starved(),
-        cpu_share: Some(measured.cpu_share),
+        cpu_share: record.cpu_share(),
         machine: self::machine(machine),
         throughput_txn_s: record.throughput(),
         abort_rate: is_result.then(|| abort_rate(totals.commits, &totals.aborts)),

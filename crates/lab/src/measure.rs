@@ -127,20 +127,24 @@ impl Record {
         self.is_result().then(|| self.totals().commits as f64 / seconds)
     }
 
-    /// Whether there was no measured time: the run was interrupted before, or nobody came to the end of a transaction.
+    /// Whether there was no measured time: the run was interrupted before, or no transaction ended in it.
     pub(crate) fn is_empty(&self) -> bool {
         self.measured.measured_ns == 0
     }
 
+    /// Returns the processor time that the workers got, as a share of what they asked for; `None` if the run is empty.
+    pub(crate) fn cpu_share(&self) -> Option<f64> {
+        (!self.is_empty()).then_some(self.measured.cpu_share)
+    }
+
     /// Whether other programs used the workers' cores.
     pub fn is_starved(&self) -> bool {
-        !self.is_empty() && self.measured.cpu_share < STARVED_BELOW
+        self.cpu_share().is_some_and(|share| share < STARVED_BELOW)
     }
 
     /// Adds this run to `starvation`: its processor time, and its counts by type of transaction.
     pub(crate) fn add_to(&self, plan: &Plan, starvation: &mut Starvation) {
-        let share = (!self.is_empty()).then_some(self.measured.cpu_share);
-        starvation.add_processor_time(self.is_starved(), share);
+        starvation.add_processor_time(self.is_starved(), self.cpu_share());
         if !self.is_result() {
             return;
         }

@@ -1,7 +1,8 @@
 //! The mix: the share of each type of transaction among the requests that clients send.
 //!
 //! A run counts the commits of each type. Only together with the mix do these counts show whether a type got its share.
-//! The requests of a run follow from its seed, so that they can be drawn here again without executing them.
+//! The requests of a run follow from its seed, so that they can be drawn here again without executing them. A workload
+//! whose requests follow from commits states the shares.
 
 use engine::setting::{SettingError, Values};
 use engine::{ClientId, Drive, Schema, Workload};
@@ -99,6 +100,10 @@ mod tests {
         // No feed triggers limits, which four orders in ten have.
         let no_feeds = mix("tpce", &["tpce.mix=trade_order:10,trade_result:10"]);
         assert!((no_feeds[7] / no_feeds[6] - 0.6).abs() < 0.001, "{no_feeds:?}");
+        let hybrid = mix("tpce", &["tpce.mix=hybrid"]);
+        let unlogged = mix("tpce", &["tpce.mix=hybrid", "tpce.analytic_log=off"]);
+        assert!((hybrid[12] - 0.2).abs() < 0.002 && hybrid[13] < 1e-9, "{hybrid:?}");
+        assert!((unlogged[13] - hybrid[12]).abs() < 1e-9 && unlogged[12] < 1e-9, "{unlogged:?}");
         let reads = mix("ycsb", &["ycsb.records=1000", "ycsb.workload=b"]);
         assert!((reads[0] - 0.95).abs() < 0.02, "{reads:?}");
         // One transaction in 65,536 only reads, and as many only update.

@@ -591,7 +591,7 @@ fn refuse_beyond_memory(
     let fits = (scale as f64 * 0.9 * available as f64 / needed as f64) as u64;
     let step = workload.scale_step;
     let instead = match fits / step * step {
-        0 => format!("not even {step} fit: lower the other settings that make the data large"),
+        0 => format!("`{}={step}` is too large, too: lower what else makes the data large", workload.scale),
         fitting => format!("lower it to {fitting} or less"),
     };
     Err(Refusal(format!(
@@ -768,7 +768,7 @@ mod tests {
         let says = check(Some(141_000_000)).expect_err("refused").0;
         assert!(says.contains("lower it to 90000 or less"), "{says}");
         let says = check(Some(1_000)).expect_err("refused").0;
-        assert!(says.contains("not even 1 fit: lower the other settings"), "{says}");
+        assert!(says.contains("is too large, too: lower what else"), "{says}");
         let apart = refuse_beyond_memory(workload, &values, (&forecast, true), Some(1_450_000_000));
         assert!(apart.is_err(), "each row has a version beside it");
     }

@@ -148,12 +148,13 @@ pub fn results(plan: &Plan, results: &Results, machine: &Machine) -> String {
     for (position, subject) in plan.subjects.iter().enumerate() {
         let mut row = vec![subject.scheme.name.to_owned()];
         let (Some(throughput), totals) = (results.throughput(position), merged(&results.of(position))) else {
-            let records = results.of(position);
-            let is_failed = records.iter().any(|record| record.is_failed());
-            let instead = match () {
-                () if is_failed => "CHECK FAILED",
-                () if records.is_empty() => "not run",
-                () => "nothing measured",
+            let mut made = results.records.iter().filter(|record| record.subject == position).peekable();
+            let instead = if made.peek().is_none() {
+                "not run"
+            } else if made.any(Record::is_failed) {
+                "CHECK FAILED"
+            } else {
+                "nothing measured"
             };
             row.push(instead.to_owned());
             table.row(row);
@@ -235,9 +236,10 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     for record in results.records.iter().filter(|record| record.is_empty() && !record.measured.is_interrupted)
     {
         lines.add(format!(
-            "NOTHING MEASURED: {} came to the end of no transaction in time: measure longer (`--seconds`), or lower \
-             what transactions wait for (`run.pause_us`, `run.abort_us`).",
-            plan.subjects[record.subject].scheme.name
+            "NOTHING MEASURED: no transaction of {} ended in the measured time: measure longer (`{}`), or lower what \
+             transactions wait for (`run.pause_us`, `run.abort_us`).",
+            plan.subjects[record.subject].scheme.name,
+            if plan.simulation.is_some() { "--txns" } else { "--seconds" }
         ));
     }
     for record in &results.records {

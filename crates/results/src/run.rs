@@ -45,7 +45,7 @@ pub struct Run {
     /// Whether the workers got less than 95% of the processor time that they asked for.
     #[serde(rename = "starved")]
     pub is_starved: bool,
-    /// Processor time that the workers got, as a share of the time that they asked for.
+    /// Processor time that the workers got, as a share of the time that they asked for; `null` if nothing was measured.
     pub cpu_share: Option<f64>,
     /// The machine, and its state before the run; the host, if the run was simulated.
     pub machine: Machine,

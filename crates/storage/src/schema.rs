@@ -168,7 +168,7 @@ impl Schema {
         self.has_marks = true;
     }
 
-    /// Makes rare changes of storage common, so that small trials meet them: a hash index begins with one bucket,
+    /// Makes rare changes of storage common, so that small trials meet them: a hash index begins with two buckets,
     /// whatever it expects, and in explored trials each attempt moves reclamation on. For tests of isolation.
     pub fn change_often(&mut self) {
         self.changes_often = true;

@@ -20,7 +20,8 @@ impl Meta for () {
 
 /// Metadata of an index leaf: of the gaps between its keys.
 pub trait LeafMeta: Meta {
-    /// One value for each entry of a hash bucket: an array of [`places_beside`] this metadata.
+    /// One value for each entry of a hash bucket: an array of at least one element, of [`places_beside`] this metadata
+    /// as a rule.
     type Places<T: Default + Send + Sync>: AsRef<[T]> + Default + Send + Sync;
 
     /// Makes `to` protect whatever `self` protects, besides what it protects already. Called under the
@@ -29,7 +30,8 @@ pub trait LeafMeta: Meta {
 }
 
 /// Returns the number of entries with one-word keys for which a bucket of a hash index has room beside metadata of so
-/// many bytes: in one cache line if two of them fit, and in two lines otherwise.
+/// many bytes: in one cache line if two of them fit, and in two lines otherwise. It is two at least, however long the
+/// bucket then is. Entries with longer keys are as many, and take more lines.
 pub const fn places_beside(meta_bytes: usize) -> usize {
     const LINE: usize = 64;
     const ENTRY: usize = 16;

@@ -121,8 +121,8 @@ impl<L: LeafMeta> AnyIndex<L> {
     fn new(decl: &TableDecl, changes_often: bool) -> Option<Self> {
         assert!(!(changes_often && decl.is_implicit), "implicit rows are in indexes that never grow");
         Some(match (decl.lookup, decl.key.width) {
-            (Lookup::Point, KeyWidth::One) if changes_often => Self::Hash1(Hash::of_one_bucket()),
-            (Lookup::Point, KeyWidth::Two) if changes_often => Self::Hash2(Hash::of_one_bucket()),
+            (Lookup::Point, KeyWidth::One) if changes_often => Self::Hash1(Hash::of_two_buckets()),
+            (Lookup::Point, KeyWidth::Two) if changes_often => Self::Hash2(Hash::of_two_buckets()),
             (Lookup::Heap, _) => Self::Heap,
             (Lookup::Point, KeyWidth::One) if decl.is_implicit => {
                 Self::Hash1(Hash::try_implicit(decl.expected_rows)?)

@@ -199,7 +199,7 @@ impl Meta for Stamp {
 }
 
 impl LeafMeta for Stamp {
-    type Places<T: Default + Send + Sync> = [T; places_beside(8)];
+    type Places<T: Default + Send + Sync> = [T; places_beside(size_of::<u64>())];
 
     fn carry(&self, to: &Self) {
         to.raise(self.get());

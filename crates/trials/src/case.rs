@@ -102,7 +102,7 @@ struct Shape {
 
 /// The sizes of trials, each with its share of the trials in percent.
 const SHAPES: [(u64, Shape); 8] = [
-    // A hash index of one bucket, which grows with every few keys.
+    // A hash index of two buckets, which grows with every few keys.
     (
         2,
         Shape {

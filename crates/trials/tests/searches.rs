@@ -77,6 +77,8 @@ fn bugs_that_need_a_rare_moment_are_found_by_the_programs_made_for_them() {
         ("silo", "leaf_set_forgets_splits", "an_insert_splits_what_was_scanned"),
         ("silo", "growth_unnoticed", "a_bucket_splits_behind_a_miss"),
         ("silo", "growth_overlooked", "a_bucket_splits_behind_a_miss"),
+        ("tictoc", "growth_unnoticed", "a_bucket_splits_behind_a_miss"),
+        ("tictoc", "growth_overlooked", "a_bucket_splits_behind_a_miss"),
         ("silo", "reuses_early", "memory_serves_again"),
     ] {
         let report = search(scheme, Some(plant), &SEARCHES_ONLY);

@@ -87,7 +87,8 @@ impl<'s, R: Runner> Bench<'s, R> {
         (self.run)(unit, label)
     }
 
-    /// Makes a run, and repeats it while it is starved. Returns the least starved run with the number of attempts.
+    /// Makes a run, and repeats it while it is starved, or measures nothing. Returns the least starved run with the
+    /// number of attempts.
     fn unstarved(&mut self, unit: &Unit, label: &str) -> Result<Option<results::Run>, Refusal> {
         let share = |run: &results::Run| run.cpu_share.unwrap_or(0.0);
         let mut best: Option<results::Run> = None;
@@ -98,9 +99,9 @@ impl<'s, R: Runner> Bench<'s, R> {
                 _ => run,
             };
             better.attempts = Some(attempt.into());
-            let is_starved = better.is_starved;
+            let is_poor = better.is_starved || better.cpu_share.is_none();
             best = Some(better);
-            if !is_starved {
+            if !is_poor {
                 break;
             }
         }

@@ -191,6 +191,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_hash_bucket_beside_a_gap_has_two_lines() {
+        assert_eq!((size_of::<Gap>(), places_beside(size_of::<Gap>())), (40, 4));
+    }
+
+    #[test]
     fn a_leaf_that_gives_gaps_away_hands_on_its_marks_and_is_found_out_even_if_it_serves_again() {
         let (from, into) = (Gap::default(), Gap::default());
         raise(&from.read, 7);

@@ -39,8 +39,8 @@ pub(crate) use implicit::ImpliedRows;
 const FIRST_OVERFLOWS: usize = 8;
 /// The fewest buckets of a table.
 const FIRST_BUCKETS: usize = 8;
-/// The table grows while there are more overflow buckets than buckets divided by this: about 0.8 entries
-/// for each place, and a quarter of all keys behind a second cache line.
+/// The table grows while there are more overflow buckets than buckets divided by this: with three places in a bucket,
+/// about 0.8 entries for each place, and a quarter of all keys behind a second cache line.
 const BUCKETS_PER_OVERFLOW: usize = 4;
 /// Buckets that are split at a time: more than the overflow buckets that call for it, to catch up.
 const SPLITS_AT_A_TIME: usize = 2;
@@ -138,7 +138,11 @@ struct Place<'t, K: OrderedKey, L: LeafMeta> {
 
 impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
     /// The entries of a bucket.
-    const PLACES: usize = size_of::<L::Places<u64>>() / size_of::<u64>();
+    const PLACES: usize = {
+        let places = size_of::<L::Places<u64>>() / size_of::<u64>();
+        assert!(places > 0, "a bucket holds an entry");
+        places
+    };
 
     /// An empty index that will not grow before it has about `rows` entries.
     ///
@@ -153,12 +157,12 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
         Self::try_with_buckets(Self::first_buckets(rows)?)
     }
 
-    /// An empty index that grows as soon as its one bucket overflows.
+    /// An empty index that grows as soon as one of its two buckets overflows.
     ///
     /// # Panics
     /// When there is no memory for a bucket.
-    pub(crate) fn of_one_bucket() -> Self {
-        Self::try_with_buckets(1).expect("there is memory for a bucket")
+    pub(crate) fn of_two_buckets() -> Self {
+        Self::try_with_buckets(2).expect("there is memory for two buckets")
     }
 
     fn try_with_buckets(count: usize) -> Option<Self> {
@@ -187,7 +191,7 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
 
     /// The number of buckets with which an index made for `rows` entries begins.
     fn first_buckets(rows: usize) -> Option<usize> {
-        // Two thirds of the places used at most: with two or three in a bucket, one bucket in seven overflows
+        // Two thirds of the places used at most: with two or three in a bucket, one bucket in seven or eight overflows
         // then. Half as many entries a bucket are hardly found faster, at twice the memory.
         let needed = rows.checked_mul(3)? / (Self::PLACES * 2);
         needed.max(FIRST_BUCKETS).checked_next_power_of_two()
@@ -606,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn much_metadata_has_two_lines_with_as_many_entries_as_fit() {
+    fn a_bucket_has_as_many_entries_as_fit_and_two_at_least() {
         let entries: Vec<_> = [0, 8, 16, 24, 40, 64, 200].into_iter().map(places_beside).collect();
         assert_eq!(entries, [3, 2, 2, 5, 4, 3, 2]);
     }

@@ -20,6 +20,8 @@ use super::time::{price, triggered_at};
 
 /// The entries of a Market-Feed.
 pub(super) const FEED_ENTRIES: usize = 20;
+/// The trades that a Market-Feed follows from: each puts two entries on the ticker.
+const FEED_TRADES: u32 = FEED_ENTRIES as u32 / 2;
 
 /// The mean delay of an answer, in milliseconds of trading time.
 const ANSWER_MEAN_MS: f64 = 1_000.0;
@@ -93,10 +95,12 @@ impl Desk {
         }
     }
 
-    /// Puts entries on the ticker as if trades had ended before the run: their number differs from desk to desk, so
-    /// that the first Market-Feeds of many desks are spread as all later ones are, and do not all come late.
-    pub(super) fn open(mut self, number: u32, securities: u32, rng: &mut Rng) -> Self {
-        for _ in 0..2 * (number as usize % (FEED_ENTRIES / 2)) {
+    /// Puts entries on the ticker as if trades had ended before the run, two for each as in [`next`](Self::next). Their
+    /// number differs from desk to desk, so that the first Market-Feeds of the desks are spread as all later ones are,
+    /// and do not all come late.
+    pub(super) fn open(mut self, number: u32, desks: u32, securities: u32, rng: &mut Rng) -> Self {
+        let trades = if desks < FEED_TRADES { number * FEED_TRADES / desks } else { number % FEED_TRADES };
+        for _ in 0..2 * trades {
             let quote = self.other_quote(securities, rng);
             self.ticker.push_back(quote);
         }
@@ -181,10 +185,12 @@ mod tests {
 
     #[test]
     fn desks_open_with_different_numbers_of_entries_and_none_with_a_feed() {
-        let opened = |number| Desk::new(1_000).open(number, 10, &mut Rng::new(1));
+        let opened = |number| Desk::new(1_000).open(number, 11, 10, &mut Rng::new(1));
         let entries: Vec<_> = (0..11).map(|number| opened(number).ticker.len()).collect();
         assert_eq!(entries, [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 0]);
         assert_eq!(opened(9).next(10, &mut Rng::new(1)), None);
+        let few = |number| Desk::new(1_000).open(number, 2, 10, &mut Rng::new(1)).ticker.len();
+        assert_eq!([few(0), few(1)], [0, 10]);
     }
 
     #[test]

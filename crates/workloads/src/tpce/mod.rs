@@ -279,7 +279,12 @@ impl Workload for Tpce {
         let tables = Tables::declare(&settings, schema);
         let desk = |number| {
             let rng = &mut Rng::from_path(&[drive.seed, Stream::Desk as u64, u64::from(number)]);
-            let desk = Desk::new(settings.opening()).open(number, settings.scale.securities(), rng);
+            let desk = Desk::new(settings.opening()).open(
+                number,
+                settings.clients,
+                settings.scale.securities(),
+                rng,
+            );
             Padded(Latched::new(desk))
         };
         let desks = (0..settings.clients).map(desk).collect();

@@ -257,8 +257,15 @@ impl Plan {
     /// Anything unknown, out of range, contradictory, or beyond the available memory.
     pub fn new(catalogue: Catalogue, request: &Request) -> Result<Self, Refusal> {
         let plan = Self::for_any_scheme(catalogue, request)?;
-        plan.subjects.iter().try_for_each(|subject| plan.suits(subject))?;
-        Ok(plan)
+        let refusal = |subject| Some((subject, plan.suits(subject).err()?));
+        let mut refused = plan.subjects.iter().filter_map(refusal);
+        let Some((_, Refusal(why))) = refused.next() else { return Ok(plan) };
+        let others: Vec<_> = refused.map(|(subject, _)| subject.scheme.name).collect();
+        Err(Refusal(if others.is_empty() {
+            why
+        } else {
+            format!("{why} (refused, too: {})", others.join(", "))
+        }))
     }
 
     /// Checks everything about a request except whether its schemes can run it, which [`suits`](Self::suits) checks.
@@ -756,6 +763,17 @@ mod tests {
         assert_eq!(clients(&plan(Some(ClientCount::All(60)))), [60, 60]);
         assert_eq!(clients(&plan(Some(ClientCount::PerWorker(30)))), [60, 60]);
         assert_eq!(plan(Some(ClientCount::All(60))).raised().count(), 0);
+    }
+
+    #[test]
+    fn all_schemes_that_cannot_run_are_named_at_once() {
+        let schemes = Some("silo,aria,calvin,bohm".to_owned());
+        let refusal =
+            Plan::new(catalogue(), &Request { schemes, retry: Retry::Drop, ..small() }).expect_err("refused");
+        assert!(
+            refusal.0.starts_with("aria: ") && refusal.0.ends_with("(refused, too: calvin, bohm)"),
+            "{refusal:?}"
+        );
     }
 
     #[test]

@@ -866,7 +866,10 @@ mod tests {
         let (made, machine) = (Results { records: vec![run] }, Machine { cores: 1, ..Machine::default() });
         assert!(results(&plan(1), &made, &machine).contains("silo    nothing measured\n"));
         let notes = notes(&plan(1), &made, &machine);
-        assert!(notes.contains("NOTHING MEASURED: silo") && notes.contains("`--seconds`"), "{notes}");
+        assert!(
+            notes.contains("NOTHING MEASURED: no transaction of silo ended") && notes.contains("`--seconds`"),
+            "{notes}"
+        );
         assert!(!notes.contains("STARVED"), "{notes}");
     }
 

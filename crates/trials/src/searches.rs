@@ -39,6 +39,11 @@ impl SearchedProgram {
         SEARCHES.iter().position(|program| program.name == self.name).expect("it is one of them")
     }
 
+    /// Whether the program has transactions.
+    pub fn has_acts(&self) -> bool {
+        !self.acts.is_empty()
+    }
+
     /// Returns the most sessions that the program has at the same time.
     pub(crate) fn sessions(&self) -> usize {
         self.acts.iter().map(|act| act.len()).max().unwrap_or_default()

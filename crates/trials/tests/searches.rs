@@ -117,5 +117,6 @@ fn programs_have_names_of_their_own_that_are_no_seeds() {
         let same = SEARCHES.iter().filter(|other| other.name == program.name);
         assert_eq!(same.count(), 1, "{}", program.name);
         assert!(program.name.parse::<u64>().is_err() && !program.says.is_empty(), "{}", program.name);
+        assert!(program.has_acts(), "{}", program.name);
     }
 }

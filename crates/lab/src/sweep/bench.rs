@@ -99,7 +99,8 @@ impl<'s, R: Runner> Bench<'s, R> {
                 _ => run,
             };
             better.attempts = Some(attempt.into());
-            let is_poor = better.is_starved || better.cpu_share.is_none();
+            let is_empty = better.cpu_share.is_none() && better.throughput_txn_s.is_none();
+            let is_poor = better.is_starved || is_empty;
             best = Some(better);
             if !is_poor {
                 break;

@@ -251,6 +251,8 @@ mod tests {
         assert!(
             said("tpce.mix=hybrid tpce.analytic_log=off").sentences.join("\n").contains("writes nothing")
         );
+        let few = said("tpce.mix=data_maintenance:1").sentences.join("\n");
+        assert!(few.contains("Hottest rows: none") && !few.contains("LAST_TRADE"), "{few}");
         assert!(
             said("tpce.mix=trade_status:1").sentences.iter().all(|sentence| !sentence.contains("Market:"))
         );

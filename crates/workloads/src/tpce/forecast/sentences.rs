@@ -70,10 +70,13 @@ pub(super) fn hottest(settings: &Settings, loaded: &Loaded, shares: &[f64; TYPES
         (true, true) => ", and a Market-Feed writes twenty, each in a transaction of its own",
         (true, false) => ", and a Market-Feed writes twenty in one transaction",
     };
-    let mut parts = vec![format!(
-        "Hottest rows: the {} rows of LAST_TRADE, of which a transaction reads {prices:.1} in the mean{feed}",
-        thousands(securities)
-    )];
+    let mut parts = Vec::new();
+    if prices >= 0.05 {
+        parts.push(format!(
+            "the {} rows of LAST_TRADE, of which a transaction reads {prices:.1} in the mean{feed}",
+            thousands(securities)
+        ));
+    }
     if shares[TRADE_RESULT] > 0.0 {
         parts.push(format!(
             "each broker, written by {} of the transactions, which {}",
@@ -92,7 +95,10 @@ pub(super) fn hottest(settings: &Settings, loaded: &Loaded, shares: &[f64; TYPES
             thousands(loaded.pending())
         ));
     }
-    parts.join("; ") + "."
+    if parts.is_empty() {
+        return "Hottest rows: none that all transactions of the mix meet.".to_owned();
+    }
+    format!("Hottest rows: {}.", parts.join("; "))
 }
 
 pub(super) fn homes(settings: &Settings, shares: &[f64; TYPES]) -> String {

@@ -409,7 +409,7 @@ fn a_key_in_an_overflow_bucket_is_found_beside_changes_of_others() {
         },
         |table| {
             let keys = colliding(3);
-            assert!(table.remove(keys[0], row(keys[0]), |()| true));
+            assert!(table.remove(keys[0], row(keys[0]), |_| true));
             // Moves the key above to the first bucket, and uses the overflow bucket for this one.
             put(table, keys[2]);
         },

@@ -225,6 +225,19 @@ fn unseen(plan: &Plan, results: &Results) -> Option<String> {
     })
 }
 
+/// Returns a line about each run that came to its end without a measured time.
+fn nothing_measured(plan: &Plan, results: &Results) -> impl Iterator<Item = String> {
+    let longer = if plan.simulation.is_some() { "--txns" } else { "--seconds" };
+    let is_told = |record: &&Record| record.is_empty() && !record.measured.is_interrupted;
+    results.records.iter().filter(is_told).map(move |record| {
+        format!(
+            "NOTHING MEASURED: no transaction of {} ended in the measured time: measure longer (`{longer}`), or lower \
+             what transactions wait for (`run.pause_us`, `run.abort_us`).",
+            plan.subjects[record.subject].scheme.name
+        )
+    })
+}
+
 /// Returns the notes for readers of the table of results, one a line.
 pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     let mut lines = Lines::default();
@@ -233,15 +246,7 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
         let last = if results.is_interrupted() { ", the last of them ended early" } else { "" };
         lines.add(format!("INTERRUPTED: {made} of {planned} runs were made{last}."));
     }
-    for record in results.records.iter().filter(|record| record.is_empty() && !record.measured.is_interrupted)
-    {
-        lines.add(format!(
-            "NOTHING MEASURED: no transaction of {} ended in the measured time: measure longer (`{}`), or lower what \
-             transactions wait for (`run.pause_us`, `run.abort_us`).",
-            plan.subjects[record.subject].scheme.name,
-            if plan.simulation.is_some() { "--txns" } else { "--seconds" }
-        ));
-    }
+    nothing_measured(plan, results).for_each(|line| lines.add(line));
     for record in &results.records {
         let CheckVerdict::Failed(violations) = &record.measured.verdict else { continue };
         let (scheme, round) = (plan.subjects[record.subject].scheme.name, record.round + 1);

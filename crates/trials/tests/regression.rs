@@ -6,6 +6,7 @@ use trials::{Campaign, Case, Schedule, TrialInstance};
 
 /// The files, with their names.
 const FILES: &[(&str, &str)] = &[
+    ("insert_after_a_miss", include_str!("../regression/insert_after_a_miss.txt")),
     ("snapshot_of_a_new_session", include_str!("../regression/snapshot_of_a_new_session.txt")),
 ];
 

@@ -33,7 +33,7 @@ pub fn index(input: &[u8]) {
         4 => run::<u64, Stamp>(&BTree::<u64, Stamp>::new(), NO_PREFIXES, input),
         5 => run::<u64, ()>(&BTree::<u64, ()>::with_prefixes(9), 9, input),
         6 => run::<u64, Stamp>(&Hash::<u64, Stamp>::with_capacity(0), NO_PREFIXES, input),
-        _ => run::<u128, OneEntry>(&Hash::<u128, OneEntry>::with_capacity(20), NO_PREFIXES, input),
+        _ => run::<u128, Stamp>(&Hash::<u128, Stamp>::with_capacity(20), NO_PREFIXES, input),
     }
 }
 
@@ -91,20 +91,6 @@ impl LeafMeta for Stamp {
     }
 }
 
-/// No metadata, in hash buckets of one entry.
-#[derive(Debug, Default)]
-struct OneEntry;
-
-impl Meta for OneEntry {
-    fn reset(&self) {}
-}
-
-impl LeafMeta for OneEntry {
-    type Places<T: Default + Send + Sync> = [T; 1];
-
-    fn carry(&self, _: &Self) {}
-}
-
 /// Leaf metadata that may protect readers.
 trait Protects: LeafMeta {
     fn raise(&self, stamp: u64);
@@ -123,14 +109,6 @@ impl Protects for Stamp {
 }
 
 impl Protects for () {
-    fn raise(&self, _stamp: u64) {}
-
-    fn knows(&self, _stamp: u64) -> bool {
-        true
-    }
-}
-
-impl Protects for OneEntry {
     fn raise(&self, _stamp: u64) {}
 
     fn knows(&self, _stamp: u64) -> bool {

@@ -91,7 +91,8 @@ fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry)
         // Batches cannot drop requests that they abort.
         return run(workload, scheme, given, layout, Retry::Same);
     }
-    let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");
+    let measured =
+        runs::run(&spec, &Monitor::new(workers)).expect("settings agree").expect("nobody interrupts it");
     assert_eq!(measured.verdict, CheckVerdict::Passed, "{workload} under {scheme}, {given:?}");
     if retry == Retry::Same {
         let ended: u64 = measured.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();

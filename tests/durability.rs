@@ -145,7 +145,8 @@ fn recovers_under(
             logging: Some(logging),
             check: true,
         };
-        let measured = runs::run(&spec, &Monitor::new(workers)).expect("the disk works");
+        let measured =
+            runs::run(&spec, &Monitor::new(workers)).expect("the disk works").expect("nobody interrupts it");
         assert_eq!(measured.verdict, CheckVerdict::Passed, "{name}");
         let logged = measured.logged.expect("it was logged");
         assert!(logged.bytes > 0, "{name}: {logged:?}");

@@ -58,7 +58,8 @@ fn run_over(
         logging: None,
         check: true,
     };
-    let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");
+    let measured =
+        runs::run(&spec, &Monitor::new(workers)).expect("settings agree").expect("nobody interrupts it");
     assert_eq!(measured.verdict, CheckVerdict::Passed, "{scheme}");
     let ended: u64 = measured.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
     assert_eq!(ended, clients as u64 * requests, "{scheme}: each request ends once");

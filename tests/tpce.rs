@@ -43,7 +43,8 @@ fn run(scheme: &str, given: Given, layout: Layout, requests: u64) -> (Measured, 
         logging: None,
         check: true,
     };
-    let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");
+    let measured =
+        runs::run(&spec, &Monitor::new(workers)).expect("settings agree").expect("nobody interrupts it");
     assert_eq!(measured.verdict, CheckVerdict::Passed, "{scheme}, {given:?}");
     let ended: u64 = measured.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
     assert_eq!(ended, clients as u64 * requests.div_ceil(clients as u64), "{scheme}: each request ends once");

@@ -198,7 +198,8 @@ fn run(plan: &Plan, command: &str) -> Result<u64, String> {
     let measured = ended.swap_remove(0).expect("the first of the two works");
     let record = measured
         .map_err(|panic| panics::message(&*panic).unwrap_or_else(|| "a panic".to_owned()))?
-        .map_err(|refusal| format!("refused only when it ran: {refusal}"))?;
+        .map_err(|refusal| format!("refused only when it ran: {refusal}"))?
+        .ok_or_else(|| "its loading took too long".to_owned())?;
     if record.is_failed() {
         return Err(format!("its check failed: {:?}", record.measured.verdict));
     }

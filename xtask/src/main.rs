@@ -13,6 +13,7 @@
 mod bench;
 mod bloat;
 mod check;
+mod defaults;
 mod facade;
 mod fidelity;
 mod fuzz;
@@ -87,8 +88,13 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "path-length",
-        says: "instructions that each scheme executes for a transaction of a workload; needs valgrind",
-        run: With("WORKLOAD", path_length::count),
+        says: "instructions and cache misses of a transaction under each scheme; needs valgrind",
+        run: Words(path_length::FORM, path_length::count),
+    },
+    Command {
+        name: "defaults",
+        says: "every setting of a scheme at other values, beside the standard one, on four workloads",
+        run: Words(defaults::FORM, defaults::measure),
     },
     Command {
         name: "fidelity",

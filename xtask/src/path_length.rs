@@ -1,5 +1,5 @@
-//! Path lengths: the number of instructions that one worker executes for a transaction, counted by valgrind, and the
-//! number for which the simulator charges time. Neither depends on other users of the machine.
+//! Path lengths: the instructions of a transaction and the misses of its accesses in private caches, counted by
+//! valgrind, and the instructions for which the simulator charges time. None depends on other users of the machine.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::bench::{Build, binary};
-use crate::house::{Checked, House, output};
+use crate::house::{House, output};
+use crate::new_scheme::Unmade;
 
 /// The durations of the two runs of a scheme, in seconds under valgrind. The difference of the runs removes the
 /// work before and after the transactions.
@@ -21,35 +22,114 @@ const MACHINE: &str = "here";
 /// The transactions of a simulated run.
 const SIMULATED: &str = "2000";
 
-/// Counts the instructions of every scheme on a workload, and prints a table.
-pub(crate) fn count(house: &House, workload: &str) -> Checked {
+/// The private caches of a core, which valgrind simulates: those of many servers, and the same on every host.
+const CACHES: [&str; 3] = ["--cache-sim=yes", "--D1=32768,8,64", "--LL=1048576,8,64"];
+
+/// The form of the words of the command.
+pub(crate) const FORM: &str = "WORKLOAD [--workers N] [--set NAME=VALUE]..";
+
+/// The runs that are counted: of a workload with settings.
+struct Runs<'w> {
+    contend: &'w Path,
+    workload: &'w str,
+    workers: &'w str,
+    /// The words `--set NAME=VALUE`.
+    set: Vec<&'w str>,
+}
+
+/// Counts the instructions and misses of every scheme on a workload, and prints a table.
+pub(crate) fn count(house: &House, words: &[&str]) -> Result<(), Unmade> {
     if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
-        return Err(
-            "valgrind is not there: install it, for example with `apt-get install valgrind`".to_owned()
-        );
+        let says = "valgrind is not there: install it, for example with `apt-get install valgrind`";
+        return Err(Unmade::Failed(says.to_owned()));
     }
-    let contend = binary(house, Build::Released)?;
-    let listed = output(Command::new(&contend).args(["list", "schemes", "--format", "json"]))?;
-    let schemes: Vec<Value> =
-        serde_json::from_str(&listed).map_err(|error| format!("no JSON ({error}): {listed}"))?;
-    let named = schemes.iter().filter_map(|scheme| scheme["name"].as_str());
-    let instruction_ns = instruction_ns(&contend)?;
-    println!(
-        "{:<16} {:>12} {:>8} {:>12} {:>12} {:>9}",
-        "scheme", "instructions", "ratio", "transactions", "simulated", "to native"
-    );
-    let mut unit = None;
-    for scheme in [UNIT].into_iter().chain(named.filter(|&name| name != UNIT)) {
-        let [short, long] = SECONDS.map(|seconds| tally(&contend, workload, scheme, seconds));
-        let (each, transactions) = of_each(short?, long?)?;
-        let ratio = each / *unit.get_or_insert(each);
-        let simulated = simulated_ns(&contend, workload, scheme)? / instruction_ns;
-        let to_native = simulated / each;
+    let unused = || Unmade::Refused(format!("`cargo xtask path-length {FORM}`"));
+    let [workload, rest @ ..] = words else { return Err(unused()) };
+    let contend = binary(house, Build::Released).map_err(Unmade::Failed)?;
+    let mut runs = Runs { contend: &contend, workload, workers: "1", set: Vec::new() };
+    for pair in rest.chunks(2) {
+        match *pair {
+            ["--workers", number] => runs.workers = number,
+            [set @ "--set", value] => runs.set.extend([set, value]),
+            _ => return Err(unused()),
+        }
+    }
+    runs.print_all().map_err(Unmade::Failed)
+}
+
+impl Runs<'_> {
+    /// Prints a line for each scheme.
+    fn print_all(&self) -> Result<(), String> {
+        let listed = output(Command::new(self.contend).args(["list", "schemes", "--format", "json"]))?;
+        let schemes: Vec<Value> =
+            serde_json::from_str(&listed).map_err(|error| format!("no JSON ({error}): {listed}"))?;
+        // It runs with one worker only.
+        let first = if self.workers == "1" { UNIT } else { "silo" };
+        let named = schemes.iter().filter_map(|scheme| scheme["name"].as_str());
+        let others = named.filter(|&name| name != first && name != UNIT);
+        let instruction_ns = instruction_ns(self.contend)?;
         println!(
-            "{scheme:<16} {each:>12.0} {ratio:>8.2} {transactions:>12} {simulated:>12.0} {to_native:>9.2}"
+            "{:<16} {:>12} {:>8} {:>10} {:>10} {:>12} {:>12} {:>9}",
+            "scheme",
+            "instructions",
+            "ratio",
+            "D1 misses",
+            "L2 misses",
+            "transactions",
+            "simulated",
+            "to native"
         );
+        let mut unit = None;
+        for scheme in [first].into_iter().chain(others) {
+            let [short, long] = SECONDS.map(|seconds| self.tally(scheme, seconds));
+            let Each { instructions, misses: [d1, l2], transactions } = Each::of(&short?, &long?)?;
+            let ratio = instructions / *unit.get_or_insert(instructions);
+            let simulated = self.simulated_ns(scheme)? / instruction_ns;
+            let to_native = simulated / instructions;
+            println!(
+                "{scheme:<16} {instructions:>12.0} {ratio:>8.2} {d1:>10.1} {l2:>10.1} {transactions:>12} \
+                 {simulated:>12.0} {to_native:>9.2}"
+            );
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Simulates one core, and returns the nanoseconds of a transaction in which the core executed instructions.
+    fn simulated_ns(&self, scheme: &str) -> Result<f64, String> {
+        let mut command = Command::new(self.contend);
+        command.args(["simulate", self.workload, "--scheme", scheme, "--machine", MACHINE, "--cores", "1"]);
+        command.args(["--txns", SIMULATED, "--format", "json"]).args(&self.set);
+        let lines = output(&mut command)?;
+        let of_run = |line: &str| {
+            let run: Value = serde_json::from_str(line).ok()?;
+            let share = run["simulation"]["spent"]["instructions"].as_f64()?;
+            Some(share * 1e9 / run["throughput_txn_s"].as_f64()?)
+        };
+        let found = lines.lines().find_map(of_run);
+        found.ok_or_else(|| format!("no simulated run among what was printed: {lines}"))
+    }
+
+    /// Executes a run under valgrind and returns its counts.
+    fn tally(&self, scheme: &str, seconds: u32) -> Result<Tally, String> {
+        let workload = self.workload;
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=cachegrind", "--cachegrind-out-file=/dev/null"]).args(CACHES).arg(self.contend);
+        command.args(["run", workload, "--scheme", scheme, "--workers", self.workers]);
+        command.args(["--seconds", &seconds.to_string(), "--warmup", "0", "--no-check", "--format", "json"]);
+        // Reserved memory grows with the duration of the run, and samples read clocks. Both are switched off.
+        command.args(["--set", "run.reserve_mb=0", "--set", "run.sample_every=0"]).args(&self.set);
+        let ended = command.output().map_err(|error| format!("cannot run valgrind: {error}"))?;
+        let (says, lines) = (String::from_utf8_lossy(&ended.stderr), String::from_utf8_lossy(&ended.stdout));
+        if !ended.status.success() {
+            return Err(format!("`contend run {workload} --scheme {scheme}` failed under valgrind:\n{says}"));
+        }
+        let commits = lines.lines().find_map(|line| {
+            let run: Value = serde_json::from_str(line).ok()?;
+            (run["kind"] == "run").then(|| run["commits"].as_u64())?
+        });
+        let commits = commits.ok_or_else(|| format!("no run among what was printed: {lines}"))?;
+        Tally::parse(&says, commits).ok_or_else(|| format!("no counts among what valgrind said:\n{says}"))
+    }
 }
 
 /// Returns the nanoseconds of an instruction on the simulated machine.
@@ -64,59 +144,50 @@ fn instruction_ns(contend: &Path) -> Result<f64, String> {
     value.ok_or_else(|| format!("`{MACHINE}` has no `core.instruction_ns` among what was listed: {listed}"))
 }
 
-/// Simulates one core, and returns the nanoseconds of a transaction in which the core executed instructions.
-fn simulated_ns(contend: &Path, workload: &str, scheme: &str) -> Result<f64, String> {
-    let mut command = Command::new(contend);
-    command.args(["simulate", workload, "--scheme", scheme, "--machine", MACHINE, "--cores", "1"]);
-    command.args(["--txns", SIMULATED, "--format", "json"]);
-    let lines = output(&mut command)?;
-    let of_run = |line: &str| {
-        let run: Value = serde_json::from_str(line).ok()?;
-        let share = run["simulation"]["spent"]["instructions"].as_f64()?;
-        Some(share * 1e9 / run["throughput_txn_s"].as_f64()?)
-    };
-    lines.lines().find_map(of_run).ok_or_else(|| format!("no simulated run among what was printed: {lines}"))
+/// The counts of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Tally {
+    instructions: u64,
+    /// Misses of data in the first and in the second cache.
+    misses: [u64; 2],
+    commits: u64,
 }
 
-/// The counts of a run: instructions, and committed transactions.
-type Tally = (u64, u64);
-
-/// Returns the mean number of instructions of a transaction, and the number of transactions in the mean.
-fn of_each(short: Tally, long: Tally) -> Result<(f64, u64), String> {
-    let (instructions, transactions) = (long.0.saturating_sub(short.0), long.1.saturating_sub(short.1));
-    if transactions == 0 {
-        return Err(
-            "the longer run committed no more than the shorter one: the machine is too busy".to_owned()
-        );
+impl Tally {
+    /// Parses what cachegrind counted.
+    fn parse(says: &str, commits: u64) -> Option<Self> {
+        let count = |name: &str, of: &str| {
+            let line = says.lines().find(|line| line.contains(name) && line.contains(of))?;
+            // Behind the sum are its parts, reads and writes.
+            let sum = line.rsplit(':').next()?.split('(').next()?;
+            sum.trim().replace(',', "").parse().ok()
+        };
+        let misses = [count("D1 ", "misses:")?, count("LLd ", "misses:")?];
+        Some(Self { instructions: count("I ", "refs:")?, misses, commits })
     }
-    Ok((instructions as f64 / transactions as f64, transactions))
 }
 
-/// Executes a run under valgrind and returns its counts.
-fn tally(contend: &Path, workload: &str, scheme: &str, seconds: u32) -> Result<Tally, String> {
-    let mut command = Command::new("valgrind");
-    command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]).arg(contend);
-    command.args(["run", workload, "--scheme", scheme, "--workers", "1", "--seconds", &seconds.to_string()]);
-    command.args(["--warmup", "0", "--no-check", "--format", "json"]);
-    // Reserved memory grows with the duration of the run, and samples read clocks. Both are switched off.
-    command.args(["--set", "run.reserve_mb=0", "--set", "run.sample_every=0"]);
-    let ended = command.output().map_err(|error| format!("cannot run valgrind: {error}"))?;
-    let (says, lines) = (String::from_utf8_lossy(&ended.stderr), String::from_utf8_lossy(&ended.stdout));
-    if !ended.status.success() {
-        return Err(format!("`contend run {workload} --scheme {scheme}` failed under valgrind:\n{says}"));
+/// The means of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Each {
+    instructions: f64,
+    misses: [f64; 2],
+    /// The number of transactions in the mean.
+    transactions: u64,
+}
+
+impl Each {
+    fn of(short: &Tally, long: &Tally) -> Result<Self, String> {
+        let transactions = long.commits.saturating_sub(short.commits);
+        if transactions == 0 {
+            return Err(
+                "the longer run committed no more than the shorter one: the machine is too busy".to_owned()
+            );
+        }
+        let mean = |long: u64, short: u64| long.saturating_sub(short) as f64 / transactions as f64;
+        let misses = [0, 1].map(|level| mean(long.misses[level], short.misses[level]));
+        Ok(Self { instructions: mean(long.instructions, short.instructions), misses, transactions })
     }
-    let commits = lines.lines().find_map(|line| {
-        let run: Value = serde_json::from_str(line).ok()?;
-        (run["kind"] == "run").then(|| run["commits"].as_u64())?
-    });
-    let commits = commits.ok_or_else(|| format!("no run among what was printed: {lines}"))?;
-    Ok((instructions(&says).ok_or_else(|| format!("no count among what valgrind said:\n{says}"))?, commits))
-}
-
-/// Parses the number of instructions that cachegrind counted.
-fn instructions(says: &str) -> Option<u64> {
-    let line = says.lines().find(|line| line.contains("I ") && line.contains("refs:"))?;
-    line.rsplit(':').next()?.trim().replace(',', "").parse().ok()
 }
 
 #[cfg(test)]
@@ -124,15 +195,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_count_is_found() {
-        assert_eq!(instructions("==7== \n==7== I   refs:      1,234,567\n"), Some(1_234_567));
-        assert_eq!(instructions("==7== I refs:        89\n"), Some(89));
-        assert_eq!(instructions("==7== D refs: 3\n"), None);
+    fn the_counts_are_found() {
+        let says = "==7== \n==7== I   refs:      1,234,567\n==7== \n\
+                    ==7== D   refs:        600,000  (400,000 rd   + 200,000 wr)\n\
+                    ==7== D1  misses:        3,456  (  3,000 rd   +     456 wr)\n\
+                    ==7== LLd misses:           89  (     50 rd   +      39 wr)\n\
+                    ==7== LL refs:               5\n";
+        let found = Tally { instructions: 1_234_567, misses: [3_456, 89], commits: 7 };
+        assert_eq!(Tally::parse(says, 7), Some(found));
+        assert_eq!(Tally::parse("==7== D refs: 3\n", 7), None);
     }
 
     #[test]
     fn what_both_runs_do_cancels_out() {
-        assert_eq!(of_each((1_000, 10), (3_000, 30)), Ok((100.0, 20)));
-        assert!(of_each((1_000, 10), (3_000, 10)).is_err());
+        let tally = |instructions, misses, commits| Tally { instructions, misses, commits };
+        let (short, long) = (tally(1_000, [100, 10], 10), tally(3_000, [300, 10], 30));
+        let each = Each { instructions: 100.0, misses: [10.0, 0.0], transactions: 20 };
+        assert_eq!(Each::of(&short, &long), Ok(each));
+        assert!(Each::of(&short, &tally(3_000, [300, 10], 10)).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, stderr};
 
-use lab::{Monitor, Plan, Record, Refusal, RunPhase, text};
+use lab::{Monitor, Plan, Record, Refusal, RunPhase, remove_scratch_log, text};
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Bell, Latched, clock, workers};
 
@@ -23,6 +23,7 @@ pub(crate) fn take_interrupts() {
     let _ = ctrlc::set_handler(|| {
         // Relaxed: the flag orders nothing else.
         if STOP.swap(true, Ordering::Relaxed) {
+            remove_scratch_log();
             std::process::exit(i32::from(crate::INTERRUPTED));
         }
     });
@@ -104,8 +105,9 @@ fn watch(over: &Over, line: impl Fn() -> String, interrupt: impl Fn(), is_orphan
     }
 }
 
-/// Makes the run at a position of the plan while a second thread watches it.
-pub(crate) fn measure(plan: &Plan, position: usize) -> Result<Record, Refusal> {
+/// Makes the run at a position of the plan while a second thread watches it. Returns `None` if the user asked to stop
+/// before all rows were loaded.
+pub(crate) fn measure(plan: &Plan, position: usize) -> Result<Option<Record>, Refusal> {
     let monitor = Monitor::new(plan.job.workers);
     let line = Latched::new(Line::new(plan, position));
     if plan.simulation.is_some() {

@@ -56,7 +56,7 @@ pub(crate) fn measure(
         if live::is_stopped() || out.is_closed() {
             break;
         }
-        let record = live::measure(plan, position)?;
+        let Some(record) = live::measure(plan, position)? else { break };
         report(&record, out);
         results.records.push(record);
     }

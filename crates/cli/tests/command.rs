@@ -371,6 +371,23 @@ fn an_interrupted_run_is_checked_printed_and_marked() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_loading() {
+    // Loading so many warehouses takes minutes.
+    let mut command = contend("run tpcc --scheme silo --workers 1 --set tpcc.warehouses=150 --seconds 1");
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
+    let mut reader = BufReader::new(child.stdout.take().expect("piped"));
+    let mut text = String::new();
+    reader.read_line(&mut text).expect("the header comes");
+    let kill = format!("sleep 0.5; kill -INT {}", child.id());
+    let kill = Command::new("sh").args(["-c", &kill]).status();
+    assert!(kill.expect("a shell is there").success());
+    reader.read_to_string(&mut text).expect("it is text");
+    assert_eq!(end(child), Some(130), "{text}");
+    assert!(text.contains("INTERRUPTED: 0 of 1 runs were made"), "{text}");
+}
+
 /// A recipe of two points, two schemes and two repetitions, each run a moment.
 const RECIPE: &str = r#"
 title = "a test"

@@ -145,3 +145,22 @@ fn a_run_whose_log_finds_no_room_is_no_result_and_says_so() {
     let made = command.arg(run.get_program()).args(run.get_args()).output().expect("a shell is there");
     assert_refused(&made, "no room is left");
 }
+
+#[test]
+fn a_program_that_is_ended_leaves_no_temporary_log() {
+    let place = Place::new("ended");
+    let line = "run smallbank --scheme silo --workers 1 --warmup 0 --seconds 600 --durability async";
+    let mut command = contend(line);
+    command.args(["--set", "smallbank.accounts=300000"]).env("TMPDIR", &place.0);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
+    // The first interrupt ends the run, and the second one the program.
+    let kill = format!(
+        "until ls {}/* > /dev/null; do sleep 0.01; done; kill -INT {1}; sleep 0.01; kill -INT {1}",
+        place.0.display(),
+        child.id()
+    );
+    let kill = Command::new("sh").args(["-c", &kill]).status();
+    assert!(kill.is_ok(), "a shell is there");
+    assert_eq!(child.wait().expect("it was started").code(), Some(130));
+    assert_eq!(fs::read_dir(&place.0).expect("readable").count(), 0);
+}

@@ -168,6 +168,9 @@ pub struct Forecast {
     pub growth_rows: f64,
     /// The part of the rows after loading that a simulated run need not load; `None` if there is none.
     pub implicit: Option<ImplicitForecast>,
+    /// The workload's settings that change nothing under its other settings, whatever their values: the length of
+    /// transactions that the mix does not have, for example.
+    pub idle: Vec<&'static str>,
     /// Quantities that follow from the settings, by name: conclusions are better stated in them than in the settings.
     /// The same names under all settings of a workload.
     pub features: Vec<(&'static str, f64)>,

@@ -39,6 +39,7 @@ use core::fmt;
 pub use engine::driver::{ClientMode, Retry};
 pub use ground::Ground;
 pub use inquiry::{Inquiry, Question};
+pub use logs::remove_scratch_log;
 pub use machine::{Cache, Machine};
 pub use measure::{Record, Results};
 pub use partial::Partial;

@@ -53,7 +53,6 @@ impl Logs {
             }
         }
         let is_scratch = request.log.is_empty();
-        let scratch = || std::env::temp_dir().join(format!("contend-log-{}", std::process::id()));
         Ok(Some(Self {
             directories: if is_scratch { vec![scratch()] } else { request.log.clone() },
             is_scratch,
@@ -117,6 +116,25 @@ impl Logs {
     /// Returns the kinds of file system of the directories; `None` where the kind is unknown.
     pub(crate) fn file_systems(&self) -> Vec<Option<String>> {
         self.directories.iter().map(|path| file_system(path)).collect()
+    }
+}
+
+/// The number of times that the removal of a temporary log is tried.
+const REMOVALS: u32 = 8;
+
+/// Returns the directory of the log of a run whose user gave none.
+fn scratch() -> PathBuf {
+    std::env::temp_dir().join(format!("contend-log-{}", std::process::id()))
+}
+
+/// Removes the temporary log of this process, if there is one: the process is about to end in the middle of a run.
+pub fn remove_scratch_log() {
+    // The log's thread may create a file meanwhile, so that the directory is not empty in the end.
+    for _ in 0..REMOVALS {
+        match fs::remove_dir_all(scratch()) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            _ => break,
+        }
     }
 }
 
@@ -224,7 +242,8 @@ mod tests {
     }
 
     fn measure(plan: &Plan, position: usize) -> crate::Record {
-        plan.measure(position, &crate::Monitor::new(plan.job.workers)).expect("possible")
+        let monitor = crate::Monitor::new(plan.job.workers);
+        plan.measure(position, &monitor).expect("possible").expect("nobody interrupts it")
     }
 
     #[test]

@@ -78,24 +78,26 @@ impl Totals {
 }
 
 impl Plan {
-    /// Makes the run at a position of [`Plan::order`].
+    /// Makes the run at a position of [`Plan::order`]. Returns `None` if it was interrupted before all rows were loaded.
     ///
     /// # Errors
     /// Errors of the log's devices, if the run has a log. [`Plan::new`] has excluded all other errors.
-    pub fn measure(&self, position: usize, monitor: &Monitor) -> Result<Record, Refusal> {
+    pub fn measure(&self, position: usize, monitor: &Monitor) -> Result<Option<Record>, Refusal> {
         if let Some(simulation) = &self.simulation {
-            return self.simulate(position, simulation);
+            return self.simulate(position, simulation).map(Some);
         }
         let (subject, round) = self.order[position];
         let mix = self.mix()?;
         let log = self.logs.as_ref().map(|logs| logs.begin(self, position)).transpose()?;
         machine::forget_peak_rss();
-        let measured = runs::run(&self.spec(&self.subjects[subject]), monitor)?;
+        let Some(measured) = runs::run(&self.spec(&self.subjects[subject]), monitor)? else {
+            return Ok(None);
+        };
         if let Some((log, logged)) = log.as_ref().zip(measured.logged) {
             log.end(self, position, logged.digest)?;
         }
         let peak_rss_bytes = machine::peak_rss_bytes();
-        Ok(Record { subject, round, measured, peak_rss_bytes, mix, simulated: None })
+        Ok(Some(Record { subject, round, measured, peak_rss_bytes, mix, simulated: None }))
     }
 
     /// Makes the simulated run at a position of [`Plan::order`], on the calling thread.

@@ -292,10 +292,7 @@ impl Plan {
             Ok(PlannedScheme { scheme, values, clients, run, simulated })
         };
         let subjects = schemes.into_iter().map(subject).collect::<Result<Vec<_>, Refusal>>()?;
-        let apart = subjects.iter().any(|PlannedScheme { scheme, values, run, .. }| {
-            let is_asked = scheme.family == Family::MultiVersion && layout(values).has_versions_apart;
-            is_asked || run.facts(values).has_versions_apart
-        });
+        let apart = have_versions_apart(&subjects);
         if simulation.as_ref().is_none_or(|simulation| simulation.rows == FirstRows::Loaded) {
             refuse_beyond_memory(workload, &shared, (&forecast, apart), machine::available_bytes())?;
         }
@@ -557,21 +554,40 @@ pub(crate) fn needed_bytes(forecast: &Forecast) -> u64 {
     forecast.row_bytes.saturating_mul(5) / 4 + forecast.rows.saturating_mul(ROW_OVERHEAD)
 }
 
+/// Returns [`needed_bytes`], with those of versions that stand apart from their records, if there are such.
+fn loaded_bytes(forecast: &Forecast, has_versions_apart: bool) -> u64 {
+    // A version that stands apart is a block of memory of its own.
+    let of_versions = forecast.rows.saturating_mul(ROW_OVERHEAD_BYTES as u64);
+    needed_bytes(forecast).saturating_add(if has_versions_apart { of_versions } else { 0 })
+}
+
+/// Returns `true` if a scheme keeps versions apart from their records.
+fn have_versions_apart(subjects: &[PlannedScheme]) -> bool {
+    subjects.iter().any(|PlannedScheme { scheme, values, run, .. }| {
+        let is_asked = scheme.family == Family::MultiVersion && layout(values).has_versions_apart;
+        is_asked || run.facts(values).has_versions_apart
+    })
+}
+
 impl Plan {
     /// Returns the bytes of memory that the loaded data takes, without growth during the run.
     pub(crate) fn needed_bytes(&self) -> u64 {
         let simulated = self.simulation.as_ref();
         simulated.map_or_else(
-            || needed_bytes(&self.forecast),
+            || loaded_bytes(&self.forecast, have_versions_apart(&self.subjects)),
             |simulation| simulation.needed_bytes(&self.forecast, self.simulated_txns()),
         )
     }
 
+    /// Returns `true` if rows are made when they are touched.
+    pub(crate) fn is_implicit(&self) -> bool {
+        self.simulation.as_ref().is_some_and(|it| it.rows == FirstRows::Implicit)
+    }
+
     /// Refuses a run that touches more rows than fit into memory, where rows are made when they are touched.
     fn refuse_touched_beyond_memory(&self, available: Option<u64>) -> Result<(), Refusal> {
-        let is_implicit = self.simulation.as_ref().is_some_and(|it| it.rows == FirstRows::Implicit);
         let needed = self.needed_bytes();
-        let Some(available) = available.filter(|&available| is_implicit && available < needed) else {
+        let Some(available) = available.filter(|&available| self.is_implicit() && available < needed) else {
             return Ok(());
         };
         Err(Refusal(format!(
@@ -590,9 +606,7 @@ fn refuse_beyond_memory(
     (forecast, has_versions_apart): (&Forecast, bool),
     available: Option<u64>,
 ) -> Result<(), Refusal> {
-    // A version that stands apart is a block of memory of its own.
-    let of_versions = forecast.rows.saturating_mul(ROW_OVERHEAD_BYTES as u64);
-    let needed = needed_bytes(forecast).saturating_add(if has_versions_apart { of_versions } else { 0 });
+    let needed = loaded_bytes(forecast, has_versions_apart);
     let Some(available) = available.filter(|&available| available < needed) else { return Ok(()) };
     let scale = values.int(workload.scale);
     let fits = (scale as f64 * 0.9 * available as f64 / needed as f64) as u64;

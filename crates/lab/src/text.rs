@@ -76,6 +76,7 @@ pub fn header(plan: &Plan) -> String {
         lines.add(format!("traffic: {told}"));
     }
     lines.add(changed(plan));
+    lines.0.extend(idle(plan));
     changed_promises(plan).for_each(|sentence| lines.add(sentence));
     lines.0
 }
@@ -101,6 +102,14 @@ pub(crate) fn changed(plan: &Plan) -> String {
         return "settings: all standard".to_owned();
     }
     format!("settings: {}; the others standard", pairs.join(" "))
+}
+
+/// Returns a line about settings of a plan that are not at their standard values, and might as well be: those that have no effect.
+fn idle(plan: &Plan) -> Option<String> {
+    let changed = changed_settings(plan);
+    let names = changed.iter().map(|(setting, _)| setting.name);
+    let names: Vec<&str> = names.filter(|name| plan.forecast.idle.contains(name)).collect();
+    (!names.is_empty()).then(|| format!("without effect under the other settings: {}\n", names.join(", ")))
 }
 
 /// Returns a sentence for each scheme whose isolation under the plan's settings differs from its standard isolation.
@@ -394,6 +403,9 @@ pub fn details(plan: &Plan, record: &Record) -> String {
     lines.0
 }
 
+/// The effect of a setting that has none.
+const IDLE: &str = "nothing, because it has no effect under the other settings";
+
 /// Returns an explanation of what the settings stress, before anything runs.
 pub fn explanation(plan: &Plan, machine: &Machine) -> String {
     let mut lines = Lines::default();
@@ -407,6 +419,7 @@ pub fn explanation(plan: &Plan, machine: &Machine) -> String {
     }
     for (setting, value) in changed {
         let Setting { name, default, stresses, .. } = setting;
+        let stresses = if plan.forecast.idle.contains(name) { IDLE } else { stresses };
         lines.add(format!("  {name}={value} (standard {default}): {stresses}"));
     }
     changed_promises(plan).for_each(|sentence| lines.add(format!("  {sentence}")));
@@ -434,10 +447,15 @@ fn data(plan: &Plan, machine: &Machine) -> String {
             format!("{ratio:.1} times the last-level cache of {cache}, so that cold rows are cache misses")
         });
     }
-    if machine.memory_bytes > 0 {
-        let share = percent(size as f64 / machine.memory_bytes as f64);
-        parts.push(format!("{share} of the memory of {}", bytes(machine.memory_bytes)));
-    }
+    let needed = plan.needed_bytes();
+    let of_touched = if plan.is_implicit() { ", of the rows that are touched" } else { "" };
+    let with = format!("about {} of memory with headers, versions and indexes{of_touched}", bytes(needed));
+    parts.push(if machine.memory_available_bytes > 0 {
+        let share = percent(needed as f64 / machine.memory_available_bytes as f64);
+        format!("{with}, {share} of the {} that are available", bytes(machine.memory_available_bytes))
+    } else {
+        with
+    });
     parts.join("; ") + "."
 }
 
@@ -923,5 +941,17 @@ mod tests {
         let text = explanation(&plan(1), &machine);
         assert!(text.contains("fit the last-level cache") && text.contains("1 worker on 2 cores"), "{text}");
         assert!(text.contains("ycsb.theta=0.5 (standard 0.99): contention"), "{text}");
+        assert!(text.contains("with headers, versions and indexes"), "{text}");
+    }
+
+    #[test]
+    fn settings_without_effect_are_named_before_and_after_a_run() {
+        let set = ["ycsb.records=100", "ycsb.scan_max=7"].map(str::to_owned).to_vec();
+        let request = Request { schemes: Some("silo".to_owned()), set, ..Request::new("ycsb") };
+        let plan = Plan::new(catalogue(), &request).expect("legal");
+        let (told, explained) = (header(&plan), explanation(&plan, &Machine::default()));
+        assert!(told.contains("without effect under the other settings: ycsb.scan_max\n"), "{told}");
+        assert!(explained.contains("ycsb.scan_max=7 (standard 100): nothing, because"), "{explained}");
+        assert!(!header(&self::plan(1)).contains("without effect"));
     }
 }

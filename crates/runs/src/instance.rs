@@ -11,6 +11,7 @@ use workloads::erased::Erased;
 
 use crate::database::RunDatabase;
 use crate::erased::{self, LoggedWorkload};
+use crate::loading;
 use crate::log::RunLog;
 use crate::recovery::{self, LockedDirectories, Recovered, RecoveryProgress};
 use crate::{CheckVerdict, Measured, Monitor, RunError, RunPhase, Spec};
@@ -78,11 +79,12 @@ pub fn admit(spec: &Spec<'_>) -> Result<(), SettingError> {
     (spec.scheme.admit)(spec)
 }
 
-/// Loads the database, runs the workload, and checks the result.
+/// Loads the database, runs the workload, and checks the result. Returns `None` if the run was interrupted before all
+/// rows were loaded.
 ///
 /// # Errors
 /// Those of [`admit`], and those of the devices of the log, if the run has one.
-pub fn run(spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, RunError> {
+pub fn run(spec: &Spec<'_>, monitor: &Monitor) -> Result<Option<Measured>, RunError> {
     let spec = &spec.with_clients();
     measure(spec, monitor, &declare(spec)?)
 }
@@ -192,23 +194,25 @@ impl VisitWorkload for Declare<'_> {
 }
 
 /// The work of a run.
-fn measure(spec: &Spec<'_>, monitor: &Monitor, declared: &Declared) -> Result<Measured, RunError> {
+fn measure(spec: &Spec<'_>, monitor: &Monitor, declared: &Declared) -> Result<Option<Measured>, RunError> {
     let db = &*(spec.scheme.open)(spec, &declared.schema)?;
     let workload = &*declared.workload;
     monitor.enter(RunPhase::Load);
     let slots = (spec.scheme.slots)(spec) + helpers();
     let log =
         spec.logging.as_ref().map(|logging| RunLog::begin(logging, &db.layouts(), slots)).transpose()?;
-    let (log, load_ns) = timed(|| {
-        db.load_rows(helpers(), &|share, rows| workload.load(share, rows));
-        let Some((mut log, logging)) = log.zip(spec.logging.as_ref()) else { return Ok(None) };
-        log.load(workload, helpers(), logging).map(|()| Some(log))
+    let control: &Control = &monitor.control;
+    let (loaded, load_ns) = timed(|| {
+        if !loading::load(db, workload, helpers(), control) {
+            return Ok(None);
+        }
+        let Some((mut log, logging)) = log.zip(spec.logging.as_ref()) else { return Ok(Some(None)) };
+        log.load(workload, helpers(), logging).map(|()| Some(Some(log)))
     });
-    let log = log?;
+    let Some(log) = loaded? else { return Ok(None) };
     let memory_loaded = db.memory();
     db.reserve(spec.reserve_bytes, helpers());
     monitor.enter(RunPhase::Run);
-    let control: &Control = &monitor.control;
     let outcome = db.drive(spec, workload.as_any(), control, log.as_ref());
     let logged = log.map(|log| log.end(db)).transpose()?;
     monitor.enter(RunPhase::Check);
@@ -218,7 +222,7 @@ fn measure(spec: &Spec<'_>, monitor: &Monitor, declared: &Declared) -> Result<Me
         }
         erased::verdict(&|see| db.show(see), &*workload.check(outcome.ledgers))
     });
-    Ok(Measured {
+    Ok(Some(Measured {
         types: outcome.types,
         arrived: outcome.arrived,
         turns: outcome.turns,
@@ -234,7 +238,7 @@ fn measure(spec: &Spec<'_>, monitor: &Monitor, declared: &Declared) -> Result<Me
         memory: db.memory(),
         logged,
         insight: outcome.insight,
-    })
+    }))
 }
 
 /// Returns the result of `work`, and the nanoseconds that it took.

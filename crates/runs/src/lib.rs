@@ -5,6 +5,7 @@
 mod database;
 mod erased;
 mod instance;
+mod loading;
 mod log;
 mod recovery;
 

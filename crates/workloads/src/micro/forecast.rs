@@ -5,7 +5,7 @@ use engine::{Drive, Forecast};
 use super::Version;
 use super::input::Generator;
 use super::settings::Settings;
-use crate::text::{at_least_one, percent};
+use crate::text::{self, at_least_one, percent};
 
 /// The forecast for `contend explain`.
 pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Forecast {
@@ -36,6 +36,7 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
         growth_bytes: 0,
         growth_rows: 0.0,
         implicit: None,
+        idle: text::idle([("micro.write", writes > 0), ("micro.common", reads.min(writes) > 0)]),
         features: vec![
             ("writes a transaction", writes as f64),
             ("conflicting transactions in flight", conflicts),

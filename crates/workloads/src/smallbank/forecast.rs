@@ -5,7 +5,7 @@ use engine::{Drive, Forecast};
 use super::input::Kind;
 use super::rows::{Account, Checking, Savings};
 use super::settings::{Choice, Settings};
-use crate::text::{at_least_one, percent};
+use crate::text::{self, at_least_one, percent};
 
 /// The access of a transaction to an account.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,7 @@ pub(super) fn of(settings: &Settings, drive: Drive) -> Forecast {
         growth_bytes: 0,
         growth_rows: 0.0,
         implicit: None,
+        idle: text::idle([("smallbank.commutative", pays_in(settings))]),
         features: vec![
             ("writes a transaction", writes(settings)),
             ("read-only share", settings.share(Kind::Balance)),
@@ -94,6 +95,12 @@ fn busiest(settings: &Settings) -> String {
 
 fn two_customers(settings: &Settings) -> f64 {
     Kind::ALL.into_iter().filter(|kind| kind.is_of_two()).map(|kind| settings.share(kind)).sum()
+}
+
+/// Returns `true` if a type of transaction pays into a checking account.
+fn pays_in(settings: &Settings) -> bool {
+    let kinds = [Kind::DepositChecking, Kind::Amalgamate, Kind::SendPayment];
+    kinds.into_iter().any(|kind| settings.share(kind) > 0.0)
 }
 
 /// The mean number of balances that a transaction writes.

@@ -5,7 +5,7 @@ use engine::{Drive, Forecast};
 
 use super::rows::{HOMES_MAX, Stock};
 use super::settings::Settings;
-use crate::text::percent;
+use crate::text::{self, percent};
 
 /// The forecast for `contend explain`.
 pub(super) fn of(settings: &Settings, drive: Drive) -> Forecast {
@@ -34,6 +34,10 @@ pub(super) fn of(settings: &Settings, drive: Drive) -> Forecast {
         growth_bytes: 0,
         growth_rows: 0.0,
         implicit: None,
+        idle: text::idle([
+            ("stock.writeset", writes > 0.0 && !settings.is_scattered),
+            ("stock.write", writes > 0.0),
+        ]),
         features: vec![
             ("rows read", reads),
             ("rows written", writes),

@@ -9,6 +9,7 @@ use super::rows::{
     DistrictYtd, History, Item, NewOrder, Order, OrderLine, Stock, StockInfo, Warehouse, WarehouseInfo,
 };
 use super::settings::{Home, Settings, TERMINALS, Ytd, any_line};
+use crate::text;
 
 /// The mean number of lines of an order: 5 to 15.
 const LINES_MEAN: u64 = 10;
@@ -76,6 +77,7 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
         growth_bytes: growth(settings),
         growth_rows: growth_rows(settings),
         implicit: Some(implicit(settings)),
+        idle: idle(settings),
         features: vec![
             ("clients at the busiest warehouse", f64::from(drive.clients) * settings.busiest_home()),
             ("multi-warehouse share", multi_warehouse(settings)),
@@ -84,6 +86,25 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
             ("rows an analytic transaction reads", analytic_rows(settings) as f64),
         ],
     }
+}
+
+/// Returns the settings that change nothing, because nobody does what they are about.
+fn idle(settings: &Settings) -> Vec<&'static str> {
+    let [new_orders, payments, _, deliveries, _] = settings.weights.map(|weight| weight > 0);
+    let (is_remote, is_analytic) = (settings.warehouses > 1, settings.analytics.pct > 0.0);
+    text::idle([
+        ("tpcc.home", is_remote),
+        ("tpcc.remote_item_pct", is_remote && new_orders),
+        ("tpcc.remote_payment_pct", is_remote && payments),
+        ("tpcc.delivery", deliveries),
+        ("tpcc.analytic", is_analytic),
+        ("tpcc.analytic_share_pct", is_analytic),
+        ("tpcc.analytic_log", is_analytic),
+        ("tpcc.profile", new_orders || settings.audit_pct > 0.0),
+        ("tpcc.hot_rows", new_orders || payments),
+        ("tpcc.commutative", payments),
+        ("tpcc.rollback_pct", new_orders && !settings.is_eased),
+    ])
 }
 
 /// The share of transactions that touch other warehouses beside their home.
@@ -364,6 +385,18 @@ mod tests {
         let query = text(&[("analytic_log", "off")]);
         assert!(query.contains("analytic_query 20.0%; 26.4% only read") && query.contains("writes nothing"));
         assert!(text(&[("analytic", "lines"), ("profile", "eased")]).contains("drawn their number"));
+    }
+
+    #[test]
+    fn settings_of_what_nobody_does_are_idle() {
+        let idle = |given: &[(&str, &str)], name: &str| {
+            said(given, 1).idle.contains(&format!("tpcc.{name}").as_str())
+        };
+        assert!(idle(&[], "analytic_share_pct") && !idle(&[("analytic_pct", "1")], "analytic_share_pct"));
+        assert!(idle(&[], "home") && !idle(&[("warehouses", "2")], "home"));
+        assert!(idle(&[("mix", "narrow")], "delivery") && !idle(&[], "delivery"));
+        assert!(idle(&[("profile", "eased")], "rollback_pct") && !idle(&[], "rollback_pct"));
+        assert!(idle(&[("mix", "1,0,0,0,0")], "commutative") && !idle(&[], "commutative"));
     }
 
     #[test]

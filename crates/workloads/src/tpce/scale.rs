@@ -29,7 +29,7 @@ const TRADE_OFFSET: u64 = 200_000_000_000_000;
 /// The bits of the number of a trade in its granule. Identifiers of trades have fewer than 48 bits.
 const TRADE_BITS: u32 = 34;
 /// The identifiers of accounts that each customer has, used or not.
-const ACCOUNT_SLOTS: u64 = 10;
+pub(super) const ACCOUNT_SLOTS: u64 = 10;
 /// The maximum number of securities of an account.
 pub(super) const BASKET_MAX: usize = 18;
 

@@ -25,7 +25,7 @@ pub(super) const TRADE_RESULT: usize = 7;
 /// Trade-Order.
 pub(super) const TRADE_ORDER: usize = 6;
 /// Trade-Cleanup.
-const TRADE_CLEANUP: usize = 11;
+pub(super) const TRADE_CLEANUP: usize = 11;
 /// The analytic transaction.
 pub(super) const ANALYTIC: usize = 12;
 /// The analytic transaction if it does not log its result.
@@ -157,7 +157,7 @@ pub(super) struct Mix {
     /// The shares of the types among the transactions that are drawn.
     shares: [f64; TYPES],
     /// `true` if it is `hybrid`, whose analytic share another setting has.
-    is_hybrid: bool,
+    pub(super) is_hybrid: bool,
 }
 
 impl Mix {

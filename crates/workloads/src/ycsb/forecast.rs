@@ -5,7 +5,7 @@ use engine::{Drive, Forecast};
 use super::input::{Generator, INSERT_EVERY, Kind};
 use super::keys::HOMES;
 use super::settings::{Distribution, Settings};
-use crate::text::{at_least_one, percent};
+use crate::text::{self, at_least_one, percent};
 
 /// The forecast for `contend explain`.
 pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Forecast {
@@ -25,7 +25,15 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
         ("writes a transaction", settings.ops_per_txn as f64 * settings.mix.write_share()),
         ("conflicting transactions in flight", expected_conflicts(settings, generator) * others(drive)),
     ];
-    Forecast { sentences, row_bytes, rows, growth_bytes, growth_rows, implicit: None, features }
+    let is_skewed = settings.distribution != Distribution::Uniform;
+    let idle = text::idle([
+        ("ycsb.theta", is_skewed),
+        ("ycsb.hot_placement", settings.mix.inserts || is_skewed && settings.theta > 0.0),
+        ("ycsb.scan_max", settings.mix.other == Kind::Scan),
+        ("ycsb.write", settings.mix.other == Kind::Update && settings.mix.read_pct < 100),
+        ("ycsb.distinct", settings.ops_per_txn > 1),
+    ]);
+    Forecast { sentences, row_bytes, rows, growth_bytes, growth_rows, implicit: None, idle, features }
 }
 
 fn operations(settings: &Settings) -> String {

@@ -13,9 +13,10 @@ use super::super::rows::{
     StatusType, Summary, TAXRATES, Taxrate, TaxrateName, Trade, TradeExecutor, TradeHistory, TradeTypeRow,
     WatchItem, WatchList, ZIP_CODES, ZipCode,
 };
-use super::super::settings::{Settings, TYPES};
+use super::super::scale::{ACCOUNT_SLOTS, accounts};
+use super::super::settings::{Settings, TRADE_CLEANUP, TRADE_ORDER, TYPES};
 use super::super::time::{MARKET_DAYS, PERIOD_MS};
-use super::{ASKED, CASH, LIMITS, RESULTS_OF_FEED, active_brokers, feeds};
+use super::{ASKED, CASH, LIMITS, RESULTS_OF_FEED, active_brokers, feeds, shares};
 
 /// The mean number of accounts of a customer.
 const ACCOUNTS: f64 = 5.0;
@@ -128,13 +129,18 @@ impl<'s> Loaded<'s> {
         (self.trades / self.accounts).min(asked)
     }
 
-    /// The orders that wait for their prices in the course of a run: a sixth of the period of prices each.
-    pub(super) fn pending(&self) -> f64 {
-        if !feeds(self.settings) {
-            return 0.0;
+    /// The orders that wait for their prices in the long run: each for a sixth of the period of prices, if
+    /// Market-Feeds bring it, and at most until the next Trade-Cleanup. `None` if they wait for ever.
+    pub(super) fn pending(&self) -> Option<f64> {
+        let shares = shares(self.settings);
+        if shares[TRADE_ORDER] <= 0.0 {
+            return Some(0.0);
         }
         let orders_a_second = f64::from(self.settings.active) / f64::from(self.settings.scale_factor);
-        orders_a_second * LIMITS * PERIOD_MS as f64 / 6_000.0
+        let triggered = feeds(self.settings).then(|| orders_a_second * LIMITS * PERIOD_MS as f64 / 6_000.0);
+        let (orders, cleanups) = (shares[TRADE_ORDER], shares[TRADE_CLEANUP]);
+        let canceled = (cleanups > 0.0).then(|| LIMITS * orders / cleanups);
+        [triggered, canceled].into_iter().flatten().reduce(f64::min)
     }
 
     /// Returns the accounts of a group of an analytic transaction, and their positions.
@@ -143,12 +149,25 @@ impl<'s> Loaded<'s> {
         (accounts, accounts * self.positions_of_account())
     }
 
+    /// Returns the share of the groups that have no account: of the ten places for accounts that each customer has, the
+    /// last ones may be empty, and a small group may lie among these.
+    pub(super) fn empty_groups(&self, settings: &Settings) -> f64 {
+        let customers = settings.scale.customers;
+        let empty = |customer: u32| {
+            (ACCOUNT_SLOTS + 1).saturating_sub(u64::from(accounts(customer)) + settings.group)
+        };
+        let all: u64 = (0..customers).map(empty).sum();
+        all as f64 / (u64::from(customers) * ACCOUNT_SLOTS + 1 - settings.group) as f64
+    }
+
     /// The rows that a transaction of each type reads and writes, in the mean.
     pub(super) fn touched(&self) -> [(f64, f64); TYPES] {
         let (settings, positions) = (self.settings, self.positions_of_account());
         let securities = f64::from(settings.scale.securities());
         let brokers = f64::from(settings.scale.brokers()).min(30.0);
-        let requests = self.pending() / active_brokers(settings);
+        // What grows with the run is counted as it is at the start.
+        let pending = self.pending().unwrap_or(0.0);
+        let requests = pending / active_brokers(settings);
         let history = self.trades_of_account(10.0);
         let of_industry = securities.min(5_000.0 * 1.37) / f64::from(INDUSTRIES);
         let lookup = ASKED * ROWS_OF_TRADE;
@@ -174,7 +193,7 @@ impl<'s> Loaded<'s> {
             (3.0 + 6.0 * self.trades_of_account(50.0), 0.0),
             (0.67 * lookup + 0.33 * by_account, 0.67 * ASKED + 0.33 * self.trades_of_account(ASKED)),
             (4.0, 3.0),
-            (2.0 * self.pending(), 4.0 * self.pending()),
+            (2.0 * pending, 4.0 * pending),
             (accounts + 2.0 * of_group, if settings.logs_analytics { 1.0 } else { 0.0 }),
         ]
     }

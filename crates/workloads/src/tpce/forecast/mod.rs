@@ -11,9 +11,12 @@ use super::rows::{
     TradeRequest,
 };
 use super::settings::{ANALYTIC, MARKET_FEED, Settings, TRADE_ORDER, TRADE_RESULT, TYPES};
+use crate::text;
 use loaded::{BASKET, CHANGES_OF_TRADE, Loaded};
 use sentences::{active, analytic, data, homes, hottest, market, mix, short_lookups, touched_rows};
 
+/// Broker-Volume.
+const BROKER_VOLUME: usize = 0;
 /// Customer-Position.
 const CUSTOMER_POSITION: usize = 1;
 /// Market-Watch.
@@ -67,6 +70,7 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
         growth_bytes: growth_bytes.ceil() as u64,
         growth_rows,
         implicit: None,
+        idle: idle(settings, &shares),
         features: vec![
             ("clients a broker", f64::from(drive.clients) / active_brokers(settings)),
             ("read-only share", read_only(&shares)),
@@ -75,6 +79,18 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
             ("positions an analytic transaction reads", loaded.group(settings).1),
         ],
     }
+}
+
+/// Returns the settings that change nothing, because they are about types of transaction that do not run.
+fn idle(settings: &Settings, shares: &[f64; TYPES]) -> Vec<&'static str> {
+    let is_analytic = shares[ANALYTIC] > 0.0;
+    text::idle([
+        ("tpce.analytic_pct", settings.mix.is_hybrid),
+        ("tpce.group_pct", is_analytic),
+        ("tpce.analytic_log", is_analytic),
+        ("tpce.market_feed", shares[MARKET_FEED] > 0.0),
+        ("tpce.commutative", shares[TRADE_RESULT] > 0.0),
+    ])
 }
 
 /// Returns `true` if limits trigger.
@@ -256,6 +272,47 @@ mod tests {
         assert!(
             said("tpce.mix=trade_status:1").sentences.iter().all(|sentence| !sentence.contains("Market:"))
         );
+    }
+
+    #[test]
+    fn orders_that_nobody_triggers_wait_forever_or_until_a_cleanup() {
+        let forever = said("tpce.mix=trade_order:10,trade_result:10,broker_volume:10").sentences.join("\n");
+        for figure in [
+            "broker_volume reads more the longer the run lasts",
+            "more and more orders wait",
+            "ranges that Broker-Volumes scan",
+            "wait forever",
+        ] {
+            assert!(forever.contains(figure), "{figure} in {forever}");
+        }
+        let given = "tpce.mix=trade_order:10,trade_result:10,trade_cleanup:1";
+        let canceled = said(given).sentences.join("\n");
+        // Four of ten orders wait, and a cleanup follows ten orders, of which one in 101 rolls back.
+        for figure in [
+            "about 4 orders wait",
+            "that Trade-Cleanups scan",
+            "until a Trade-Cleanup cancels",
+            "trade_cleanup 8 and 16",
+        ] {
+            assert!(canceled.contains(figure), "{figure} in {canceled}");
+        }
+    }
+
+    #[test]
+    fn small_groups_may_be_empty() {
+        let text = |pct: &str| said(&format!("tpce.mix=hybrid tpce.group_pct={pct}")).sentences.join("\n");
+        // A customer has five of ten places in the mean, so that half of the groups of one place have no account.
+        assert!(text("0.01").contains("50% of them find no account in their group and roll back"));
+        assert!(!text("1").contains("roll back"));
+    }
+
+    #[test]
+    fn settings_of_transactions_that_do_not_run_are_idle() {
+        assert_eq!(said("").idle, ["tpce.analytic_pct", "tpce.group_pct", "tpce.analytic_log"]);
+        assert!(said("tpce.mix=hybrid").idle.is_empty());
+        let by_name = said("tpce.mix=trade_order:1,trade_result:1,analytic:1").idle;
+        assert_eq!(by_name, ["tpce.analytic_pct", "tpce.market_feed"]);
+        assert!(said("tpce.mix=trade_status:1").idle.contains(&"tpce.commutative"));
     }
 
     #[test]

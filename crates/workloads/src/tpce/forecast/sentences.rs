@@ -4,12 +4,14 @@ use engine::Workload;
 
 use super::super::Tpce;
 use super::super::rows::DailyMarket;
-use super::super::settings::{ANALYTIC, MARKET_FEED, Settings, TRADE_ORDER, TRADE_RESULT, TYPES};
+use super::super::settings::{
+    ANALYTIC, MARKET_FEED, Settings, TRADE_CLEANUP, TRADE_ORDER, TRADE_RESULT, TYPES,
+};
 use super::super::time::MARKET_DAYS;
 use super::loaded::{ACCOUNTS_OF_CALLER, Loaded, watched};
 use super::{
-    ASKED, CUSTOMER_POSITION, LIMITS, MARKET_WATCH, SECURITY_DETAIL, active_brokers, feeds, growth,
-    multi_home, read_only,
+    ASKED, BROKER_VOLUME, CUSTOMER_POSITION, LIMITS, MARKET_WATCH, SECURITY_DETAIL, active_brokers, feeds,
+    growth, multi_home, read_only,
 };
 use crate::text::percent;
 
@@ -55,7 +57,12 @@ pub(super) fn touched_rows(loaded: &Loaded, shares: &[f64; TYPES]) -> String {
             format!("{} {} and {}", kind.name, thousands(reads), thousands(writes))
         })
         .collect();
-    format!("Rows read and written by a transaction, in the mean: {}.", parts.join(", "))
+    let growing = if shares[BROKER_VOLUME] > 0.0 && loaded.pending().is_none() {
+        "; broker_volume reads more the longer the run lasts, because orders wait for ever"
+    } else {
+        ""
+    };
+    format!("Rows read and written by a transaction, in the mean: {}{growing}.", parts.join(", "))
 }
 
 pub(super) fn hottest(settings: &Settings, loaded: &Loaded, shares: &[f64; TYPES]) -> String {
@@ -88,11 +95,18 @@ pub(super) fn hottest(settings: &Settings, loaded: &Loaded, shares: &[f64; TYPES
             }
         ));
     }
-    if shares[MARKET_FEED] > 0.0 {
+    let scanners =
+        [(MARKET_FEED, "Market-Feeds"), (BROKER_VOLUME, "Broker-Volumes"), (TRADE_CLEANUP, "Trade-Cleanups")];
+    let scanners = scanners.into_iter().filter(|(kind, _)| shares[*kind] > 0.0);
+    let scanners: Vec<_> = scanners.map(|(_, name)| name).collect();
+    if shares[TRADE_ORDER] > 0.0 && !scanners.is_empty() {
+        let pending = loaded.pending().map_or_else(
+            || "more and more orders wait".to_owned(),
+            |pending| format!("about {} orders wait in the long run", thousands(pending)),
+        );
         parts.push(format!(
-            "TRADE_REQUEST, in which about {} orders wait in the long run: Trade-Orders insert into ranges that \
-             Market-Feeds and Broker-Volumes scan",
-            thousands(loaded.pending())
+            "TRADE_REQUEST, in which {pending}: Trade-Orders insert into ranges that {} scan",
+            scanners.join(" and ")
         ));
     }
     if parts.is_empty() {
@@ -124,10 +138,14 @@ pub(super) fn market(settings: &Settings, shares: &[f64; TYPES]) -> String {
         ms as f64 / 1_000.0
     );
     if !feeds(settings) {
+        let wait = if shares[TRADE_CLEANUP] > 0.0 {
+            "in TRADE_REQUEST until a Trade-Cleanup cancels them"
+        } else {
+            "forever in TRADE_REQUEST, which grows"
+        };
         return format!(
-            "Market: without `market_feed` in the mix no limit is ever reached: {} of the orders wait forever in \
-             TRADE_REQUEST, which grows, and the others are answered by a Trade-Result each; {pace}. Add \
-             `market_feed:1` to let them be triggered.",
+            "Market: without `market_feed` in the mix no limit is ever reached: {} of the orders wait {wait}, and the \
+             others are answered by a Trade-Result each; {pace}. Add `market_feed:1` to let them be triggered.",
             percent(100.0 * LIMITS)
         );
     }
@@ -142,9 +160,15 @@ pub(super) fn market(settings: &Settings, shares: &[f64; TYPES]) -> String {
 
 pub(super) fn analytic(settings: &Settings, loaded: &Loaded, shares: &[f64; TYPES]) -> String {
     let (accounts, positions) = loaded.group(settings);
+    let empty = loaded.empty_groups(settings);
+    let empty = if empty > 0.0 {
+        format!("{} of them find no account in their group and roll back; ", percent(100.0 * empty))
+    } else {
+        String::new()
+    };
     format!(
         "Analytic transactions: {} of all; each reads {} accounts, {} positions, and as many last prices, of {} \
-         different ones; {}.",
+         different ones; {empty}{}.",
         percent(100.0 * shares[ANALYTIC]),
         thousands(accounts),
         thousands(positions),

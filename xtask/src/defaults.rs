@@ -1,0 +1,230 @@
+//! Standard values of settings: each setting of each scheme at other values, beside the standard one, on workloads of
+//! several kinds. A decision page says which values the figures decided for.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::bench::{Build, binary};
+use crate::house::{House, output};
+use crate::new_scheme::Unmade;
+
+/// The form of the words of the command.
+pub(crate) const FORM: &str = "[--simulated] [SCHEME]..";
+
+/// The rounds of native runs. In each, every value has its turn, in an order that is another one each time.
+const ROUNDS: usize = 5;
+/// The length of a native run.
+const NATIVE: [&str; 9] =
+    ["--workers", "2", "--seconds", "0.5", "--warmup", "0.1", "--no-check", "--format", "json"];
+/// The length of a simulated run, and its machine: one socket.
+const SIMULATED: [&str; 12] = [
+    "--machine",
+    "hpe-superdome-flex",
+    "--cores",
+    "28",
+    "--txns",
+    "150",
+    "--warmup-txns",
+    "60",
+    "--patience",
+    "1",
+    "--format",
+    "json",
+];
+
+/// A workload, with the words that make it.
+struct Kind {
+    name: &'static str,
+    words: &'static [&'static str],
+}
+
+/// One hot spot and ordered indexes; short transactions on skewed records; a few accounts that most transfers meet;
+/// and no conflicts to speak of.
+const KINDS: [Kind; 4] = [
+    Kind { name: "TPC-C", words: &["tpcc", "--set", "tpcc.items=10000"] },
+    Kind {
+        name: "YCSB, hot",
+        words: &[
+            "ycsb",
+            "--set",
+            "ycsb.theta=0.95",
+            "--set",
+            "ycsb.ops_per_txn=10",
+            "--set",
+            "ycsb.records=100000",
+            "--set",
+            "ycsb.value_bytes=104",
+        ],
+    },
+    Kind {
+        name: "SmallBank, hot",
+        words: &[
+            "smallbank",
+            "--set",
+            "smallbank.choice=hotspot",
+            "--set",
+            "smallbank.hotspot_accounts=20",
+            "--set",
+            "smallbank.accounts=100000",
+        ],
+    },
+    Kind {
+        name: "YCSB, uniform",
+        words: &[
+            "ycsb",
+            "--set",
+            "ycsb.theta=0",
+            "--set",
+            "ycsb.ops_per_txn=10",
+            "--set",
+            "ycsb.records=100000",
+            "--set",
+            "ycsb.value_bytes=104",
+        ],
+    },
+];
+
+/// Measures all settings of the named schemes, or of all, and prints a table.
+pub(crate) fn measure(house: &House, words: &[&str]) -> Result<(), Unmade> {
+    let (is_simulated, names) = match words {
+        ["--simulated", names @ ..] => (true, names),
+        names => (false, names),
+    };
+    let contend = binary(house, Build::Released).map_err(Unmade::Failed)?;
+    let mut schemes = listed(&contend, "schemes").map_err(Unmade::Failed)?;
+    if let Some(unknown) = names.iter().find(|name| schemes.iter().all(|scheme| scheme["name"] != **name)) {
+        return Err(Unmade::Refused(format!("no scheme `{unknown}`: `cargo xtask defaults {FORM}`")));
+    }
+    schemes.retain(|scheme| names.is_empty() || names.iter().any(|name| scheme["name"] == **name));
+    let settings = listed(&contend, "settings").map_err(Unmade::Failed)?;
+    let heads: Vec<String> = KINDS.iter().map(|kind| format!("{:>22}", kind.name)).collect();
+    println!("{:<44}{}", "setting", heads.join(""));
+    for scheme in schemes.iter().filter_map(|scheme| scheme["name"].as_str()) {
+        let changes = changes(&settings, scheme);
+        let mut cells = vec![String::new(); changes.len()];
+        for kind in &KINDS {
+            let ratios = ratios(&contend, scheme, kind, &changes, is_simulated).map_err(Unmade::Failed)?;
+            for (cell, of) in cells.iter_mut().zip(&ratios) {
+                cell.push_str(&format!("{:>22}", told(of)));
+            }
+        }
+        for ((name, value), cell) in changes.iter().zip(&cells) {
+            println!("{:<44}{cell}", format!("{name}={value}"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns what a list of the command has.
+fn listed(contend: &Path, what: &str) -> Result<Vec<Value>, String> {
+    let listed = output(Command::new(contend).args(["list", what, "--format", "json"]))?;
+    serde_json::from_str(&listed).map_err(|error| format!("no JSON ({error}): {listed}"))
+}
+
+/// Returns the other values of the settings of a scheme, by the name of the setting.
+fn changes(settings: &[Value], scheme: &str) -> Vec<(String, String)> {
+    let own = settings.iter().filter(|setting| {
+        let name = setting["name"].as_str().and_then(|name| name.split_once('.'));
+        name.is_some_and(|(of, _)| of == scheme)
+    });
+    let of_setting = |setting: &Value| {
+        let text = |key: &str| setting[key].as_str().unwrap_or_default().to_owned();
+        let (name, standard) = (text("name"), text("default"));
+        others(&standard, &text("range"))
+            .into_iter()
+            .map(move |value| (name.clone(), value))
+            .collect::<Vec<_>>()
+    };
+    own.flat_map(of_setting).collect()
+}
+
+/// Returns other values than the standard one: all choices, or a whole number a quarter and four times as large, the
+/// least one, and, where the standard lets the scheme choose, usual sizes of batches.
+fn others(standard: &str, range: &str) -> Vec<String> {
+    let found: Vec<String> = if let Some(choices) = range.strip_prefix("one of ") {
+        choices.split(", ").map(str::to_owned).collect()
+    } else if range == "true or false" {
+        vec!["true".to_owned(), "false".to_owned()]
+    } else if let Some(bounds) = range.strip_prefix("a whole number from ") {
+        let (Some((least, most)), Ok(number)) = (bounds.split_once(" to "), standard.parse::<u64>()) else {
+            return Vec::new();
+        };
+        let (least, most) = (least.parse().unwrap_or(0), most.parse().unwrap_or(u64::MAX));
+        let around = if number == 0 { [16, 64, 256] } else { [least, number / 4, number * 4] };
+        around.into_iter().map(|number| number.clamp(least, most).to_string()).collect()
+    } else {
+        Vec::new()
+    };
+    let mut values: Vec<String> = found.into_iter().filter(|value| value != standard).collect();
+    values.dedup();
+    values
+}
+
+/// Returns the ratios of each change's throughput to the standard's, one for each round.
+fn ratios(
+    contend: &Path,
+    scheme: &str,
+    kind: &Kind,
+    changes: &[(String, String)],
+    is_simulated: bool,
+) -> Result<Vec<Vec<f64>>, String> {
+    let mut ratios = vec![Vec::new(); changes.len()];
+    for round in 0..if is_simulated { 1 } else { ROUNDS } {
+        let throughput = |change: Option<&(String, String)>| {
+            let mut command = Command::new(contend);
+            let (verb, length) =
+                if is_simulated { ("simulate", &SIMULATED[..]) } else { ("run", &NATIVE[..]) };
+            command.arg(verb).args(kind.words).args(["--scheme", scheme]).args(length);
+            if let Some((name, value)) = change {
+                command.args(["--set", &format!("{name}={value}")]);
+            }
+            let lines = output(&mut command)?;
+            let of_run = |line: &str| {
+                let run: Value = serde_json::from_str(line).ok()?;
+                (run["kind"] == "run").then(|| run["throughput_txn_s"].as_f64())?
+            };
+            lines.lines().find_map(of_run).ok_or_else(|| format!("no run among what was printed: {lines}"))
+        };
+        // Each round begins with another one, so that a slow moment does not always fall on the same.
+        let standard = throughput(None)?;
+        for at in 0..changes.len() {
+            let turn = (at + round) % changes.len();
+            ratios[turn].push(throughput(Some(&changes[turn]))? / standard);
+        }
+    }
+    Ok(ratios)
+}
+
+/// Formats the median of ratios, with the least and the greatest if there are several.
+fn told(ratios: &[f64]) -> String {
+    let mut sorted = ratios.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted[..] {
+        [] => String::new(),
+        [one] => format!("{one:.2}"),
+        [least, .., most] => format!("{:.2} ({least:.2} .. {most:.2})", sorted[sorted.len() / 2]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_values_follow_from_the_range() {
+        assert_eq!(others("on", "one of off, on"), ["off"]);
+        assert_eq!(others("true", "true or false"), ["false"]);
+        assert_eq!(others("64", "a whole number from 0 to 1000000"), ["0", "16", "256"]);
+        assert_eq!(others("1", "a whole number from 0 to 1000"), ["0", "4"]);
+        assert_eq!(others("0", "a whole number from 0 to 100"), ["16", "64", "100"]);
+        assert!(others("1", "one to 16 whole numbers").is_empty());
+    }
+
+    #[test]
+    fn a_ratio_has_its_spread() {
+        assert_eq!(told(&[1.0]), "1.00");
+        assert_eq!(told(&[1.2, 0.9, 1.0]), "1.00 (0.90 .. 1.20)");
+    }
+}

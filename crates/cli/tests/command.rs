@@ -374,8 +374,8 @@ fn an_interrupted_run_is_checked_printed_and_marked() {
 #[cfg(unix)]
 #[test]
 fn an_interrupt_ends_the_loading() {
-    // Loading so many warehouses takes minutes.
-    let mut command = contend("run tpcc --scheme silo --workers 1 --set tpcc.warehouses=150 --seconds 1");
+    // Loading so many warehouses takes seconds.
+    let mut command = contend("run tpcc --scheme silo --workers 1 --set tpcc.warehouses=16 --seconds 600");
     let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
     let mut reader = BufReader::new(child.stdout.take().expect("piped"));
     let mut text = String::new();

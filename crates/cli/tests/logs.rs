@@ -153,9 +153,10 @@ fn a_program_that_is_ended_leaves_no_temporary_log() {
     let mut command = contend(line);
     command.args(["--set", "smallbank.accounts=300000"]).env("TMPDIR", &place.0);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
-    // The first interrupt ends the run, and the second one the program.
+    // Rows are loaded by then in most cases. The first interrupt ends the run, and the second one the program, while
+    // the run is checked.
     let kill = format!(
-        "until ls {}/* > /dev/null; do sleep 0.01; done; kill -INT {1}; sleep 0.01; kill -INT {1}",
+        "until ls {}/* > /dev/null; do sleep 0.01; done; sleep 1; kill -INT {1}; sleep 0.01; kill -INT {1}",
         place.0.display(),
         child.id()
     );

@@ -13,7 +13,9 @@ use trials::{CampaignReport, Plant};
 
 use crate::measure::{Totals, abort_rate};
 use crate::steady::Steadiness;
-use crate::{Basis, Catalogue, Machine, Plan, Ratios, Record, Results, Spread, simulation, traffic};
+use crate::{
+    Basis, Catalogue, Machine, Plan, PlannedScheme, Ratios, Record, Results, Spread, simulation, traffic,
+};
 
 /// Lines of text.
 #[derive(Debug, Default)]
@@ -472,9 +474,18 @@ fn concurrency(plan: &Plan, machine: &Machine) -> String {
         plural(clients, "client"),
         workers.min(machine.cores),
     );
-    for subject in plan.raised() {
-        let (name, clients) = (subject.scheme.name, subject.clients);
-        write!(text, " Under {name}, whose batches need one a place, there are {clients} clients.")
+    let mut raised: Vec<(usize, Vec<&str>)> = Vec::new();
+    for PlannedScheme { scheme, clients, .. } in plan.raised() {
+        match raised.iter_mut().find(|(number, _)| number == clients) {
+            Some((_, names)) => names.push(scheme.name),
+            None => raised.push((*clients, vec![scheme.name])),
+        }
+    }
+    let raised = raised.iter().map(|(number, names)| format!("{number} under {}", names.join(", ")));
+    let raised: Vec<String> = raised.collect();
+    if !raised.is_empty() {
+        let raised = raised.join(", and ");
+        write!(text, " Batches need a client for each of their places: there are {raised}.")
             .expect("a string takes any text");
     }
     text
@@ -798,7 +809,10 @@ mod tests {
             .expect("legal");
         assert!(header(&plan).contains("2 workers, 2 clients (aria 40); 5 s"), "{}", header(&plan));
         let text = explanation(&plan, &Machine::default());
-        assert!(text.contains("Under aria, whose batches need one a place, there are 40 clients."), "{text}");
+        assert!(
+            text.contains("Batches need a client for each of their places: there are 40 under aria."),
+            "{text}"
+        );
     }
 
     #[test]

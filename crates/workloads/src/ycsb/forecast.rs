@@ -22,7 +22,7 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
     let growth_bytes = (growth_rows * width as f64).ceil() as u64;
     let (rows, row_bytes) = (settings.records, settings.records * width);
     let features = vec![
-        ("writes a transaction", settings.ops_per_txn as f64 * settings.mix.write_share()),
+        ("writes a transaction", settings.writes()),
         ("conflicting transactions in flight", expected_conflicts(settings, generator) * others(drive)),
     ];
     let is_skewed = settings.distribution != Distribution::Uniform;
@@ -30,7 +30,7 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
         ("ycsb.theta", is_skewed),
         ("ycsb.hot_placement", settings.mix.inserts || is_skewed && settings.theta > 0.0),
         ("ycsb.scan_max", settings.mix.other == Kind::Scan),
-        ("ycsb.write", settings.mix.other == Kind::Update && settings.mix.read_pct < 100),
+        ("ycsb.write", settings.mix.other == Kind::Update && settings.writes() > 0.0),
         ("ycsb.distinct", settings.ops_per_txn > 1),
     ]);
     Forecast { sentences, row_bytes, rows, growth_bytes, growth_rows, implicit: None, idle, features }
@@ -95,8 +95,9 @@ fn expected_conflicts(settings: &Settings, generator: &Generator) -> f64 {
         return 0.0;
     }
     let one_writes = 1.0 - (1.0 - settings.mix.write_share()).powi(2);
-    let pairs = (settings.ops_per_txn as f64).powi(2);
-    pairs * generator.collision() * one_writes
+    let hot = if settings.hot_at.is_some() { 1.0 } else { 0.0 };
+    let pairs = (settings.ops_per_txn as f64 - hot).powi(2);
+    hot + pairs * generator.collision() * one_writes
 }
 
 /// The number of other transactions in flight beside one.
@@ -112,6 +113,14 @@ fn conflicts(settings: &Settings, generator: &Generator, drive: Drive) -> String
         return "Loaded records are only read; conflicts can come from inserts alone: new index entries beside \
                 what others read or insert."
             .to_owned();
+    }
+    if let Some(at) = settings.hot_at {
+        return format!(
+            "Operation {} of the {} of each transaction updates one record, the same for all: transactions in flight \
+             always conflict.",
+            at + 1,
+            settings.ops_per_txn
+        );
     }
     if expected == 0.0 {
         return "Nothing is written: there are no conflicts.".to_owned();

@@ -97,6 +97,11 @@ fn mark(place: u64) -> u64 {
     1 << (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
 }
 
+/// The place of the record that all transactions update if there is a hot row.
+fn hot_row(places: &Places) -> u64 {
+    places.loaded(0)
+}
+
 /// A generator of inputs.
 #[derive(Debug)]
 pub(super) struct Generator {
@@ -127,7 +132,13 @@ impl Generator {
         let ops_per_txn = self.settings.ops_per_txn as u64;
         // Odd, because a stamp of 0 says that a row was never written.
         let mut input = Input::new(rng.next_u64() | 1, self.settings.ops_per_txn);
+        let hot = self.settings.hot_at.map(|at| sequence * ops_per_txn + at as u64);
         for number in sequence * ops_per_txn..(sequence + 1) * ops_per_txn {
+            if hot == Some(number) {
+                let detail = self.detail(rng);
+                input.push(Op { place: hot_row(places), kind: self.settings.mix.other, detail });
+                continue;
+            }
             let op = match self.insert(client, number) {
                 Some(nth) => Op { place: places.inserted(client, nth), kind: Kind::Insert, detail: 0 },
                 None => self.access(places, client, number, &input, rng),
@@ -144,14 +155,20 @@ impl Generator {
         const DRAWS: u32 = 64;
         let kind =
             if rng.below(100) < self.settings.mix.read_pct { Kind::Read } else { self.settings.mix.other };
-        let detail = self.details.0 + rng.below(self.details.1);
+        let detail = self.detail(rng);
+        let hot = self.settings.hot_at.map(|_| hot_row(places));
         let mut place = self.place(places, client, number, rng);
         let mut draws = 1;
-        while self.settings.is_distinct && input.has(place) {
+        while self.settings.is_distinct && (input.has(place) || hot == Some(place)) {
             place = if draws < DRAWS { self.place(places, client, number, rng) } else { places.next(place) };
             draws += 1;
         }
-        Op { place, kind, detail: detail as u16 }
+        Op { place, kind, detail }
+    }
+
+    /// Draws the detail of an operation.
+    fn detail(&self, rng: &mut Rng) -> u16 {
+        (self.details.0 + rng.below(self.details.1)) as u16
     }
 
     fn place(&self, places: &Places, client: u64, number: u64, rng: &mut Rng) -> u64 {

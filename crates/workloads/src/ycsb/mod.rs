@@ -499,9 +499,12 @@ mod tests {
             "ycsb.ops_per_txn=3 ycsb.value_bytes=8 ycsb.distribution=uniform",
             "ycsb.ops_per_txn=2 ycsb.value_bytes=17 ycsb.theta=0 ycsb.distribution=latest",
             "ycsb.ops_per_txn=1 ycsb.records=1",
+            "ycsb.ops_per_txn=4 ycsb.hot_row=middle",
         ];
         for letter in ["a", "b", "c", "d", "e", "f", "custom"] {
-            for shape in shapes {
+            // What inserts has no hot row.
+            let inserts = matches!(letter, "d" | "e");
+            for shape in shapes.into_iter().filter(|shape| !(inserts && shape.contains("hot_row"))) {
                 let mut fixture = Fixture::<ShortKey>::new(&format!("ycsb.workload={letter} {shape}"));
                 fixture.check().expect("the loaded state is consistent");
                 fixture.run(300);
@@ -510,6 +513,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn one_operation_of_each_transaction_updates_the_hot_row() {
+        for (hot_row, at) in [("first", 0), ("middle", 4), ("last", 7)] {
+            let settings = format!(
+                "ycsb.workload=custom ycsb.read_pct=100 ycsb.ops_per_txn=8 ycsb.records=20 ycsb.hot_row={hot_row}"
+            );
+            let mut fixture = Fixture::<ShortKey>::new(&settings);
+            let hot = fixture.workload.places.loaded(0);
+            for input in fixture.inputs(100) {
+                assert_eq!((input.ops()[at].place, input.ops()[at].kind), (hot, Kind::Update));
+                assert_eq!(input.ops().iter().filter(|op| op.place == hot).count(), 1);
+                assert_eq!(input.ops().iter().filter(|op| op.kind == Kind::Read).count(), 7);
+            }
+            let told = fixture.workload.forecast().sentences.join(" ");
+            assert!(told.contains(&format!("Operation {} of the 8", at + 1)), "{told}");
+        }
+        assert!(refusal("ycsb.workload=d ycsb.hot_row=first").contains("workload custom"));
     }
 
     #[test]

@@ -64,6 +64,15 @@ pub(super) const SETTINGS: &[Setting] = &[
         stresses: "conflicts of neighbours in ordered indexes, and single partitions",
     },
     Setting {
+        name: "ycsb.hot_row",
+        default: "none",
+        range: Range::Choice(&["none", "first", "middle", "last"]),
+        unit: "",
+        doc: "whether one operation of each transaction updates the same record, and which one does: the hot spot of \
+              studies of locks that are released early; the other operations are as without it",
+        stresses: "how long a transaction keeps others from what all of them write",
+    },
+    Setting {
         name: "ycsb.write",
         default: "rmw",
         range: Range::Choice(&["rmw", "blind"]),
@@ -139,6 +148,8 @@ pub(super) struct Settings {
     pub(super) theta: f64,
     pub(super) distribution: Distribution,
     pub(super) is_scattered: bool,
+    /// The position of the operation that updates the hot row; `None` if there is no hot row.
+    pub(super) hot_at: Option<usize>,
     pub(super) is_blind: bool,
     pub(super) key_bytes: usize,
     /// The number of words of a row.
@@ -150,10 +161,11 @@ pub(super) struct Settings {
 impl Settings {
     pub(super) fn new(values: &Values) -> Result<Self, SettingError> {
         let letter = values.text("ycsb.workload").to_owned();
+        let ops_per_txn = values.int("ycsb.ops_per_txn") as usize;
         let settings = Self {
             mix: Mix::new(&letter, values.int("ycsb.read_pct")),
             records: values.int("ycsb.records"),
-            ops_per_txn: values.int("ycsb.ops_per_txn") as usize,
+            ops_per_txn,
             theta: values.real("ycsb.theta"),
             distribution: match values.text("ycsb.distribution") {
                 "zipfian" => Distribution::Zipfian,
@@ -163,6 +175,12 @@ impl Settings {
                 _ => Distribution::Zipfian,
             },
             is_scattered: values.text("ycsb.hot_placement") == "scattered",
+            hot_at: match values.text("ycsb.hot_row") {
+                "first" => Some(0),
+                "middle" => Some(ops_per_txn / 2),
+                "last" => Some(ops_per_txn - 1),
+                _ => None,
+            },
             is_blind: values.text("ycsb.write") == "blind",
             key_bytes: values.int("ycsb.key_bytes") as usize,
             words: (values.int("ycsb.value_bytes") as usize).div_ceil(8),
@@ -172,6 +190,12 @@ impl Settings {
         };
         settings.refuse_contradictions(values)?;
         Ok(settings)
+    }
+
+    /// The mean number of writes of a transaction to loaded records.
+    pub(super) fn writes(&self) -> f64 {
+        let hot = if self.hot_at.is_some() { 1.0 } else { 0.0 };
+        (self.ops_per_txn as f64 - hot) * self.mix.write_share() + hot
     }
 
     /// Returns the lookup of the table: ordered only if there are scans.
@@ -187,6 +211,11 @@ impl Settings {
             "`ycsb.write=blind` contradicts `ycsb.workload=f`, whose writes are read-modify-writes; \
              take workload a"
                 .to_owned()
+        } else if self.mix.inserts && self.hot_at.is_some() {
+            format!(
+                "`ycsb.hot_row` is not for `ycsb.workload={letter}`, which inserts rows and updates none; take workload \
+                 custom"
+            )
         } else if self.is_distinct && *records < *ops_per_txn as u64 {
             format!(
                 "{ops_per_txn} distinct keys need as many records: raise `ycsb.records` from {records}, \

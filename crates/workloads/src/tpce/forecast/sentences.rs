@@ -170,8 +170,8 @@ pub(super) fn analytic(settings: &Settings, loaded: &Loaded, shares: &[f64; TYPE
         "Analytic transactions: {} of all; each reads {} accounts, {} positions, and as many last prices, of {} \
          different ones; {empty}{}.",
         percent(100.0 * shares[ANALYTIC]),
-        thousands(accounts),
-        thousands(positions),
+        if accounts < 10.0 { format!("{accounts:.1}") } else { thousands(accounts) },
+        if positions < 10.0 { format!("{positions:.1}") } else { thousands(positions) },
         thousands(f64::from(settings.scale.securities()).min(positions)),
         if settings.logs_analytics {
             "it logs its result, so that it is no read-only transaction, and a Trade-Result or a Market-Feed that \

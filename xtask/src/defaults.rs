@@ -131,7 +131,7 @@ fn changes(settings: &[Value], scheme: &str) -> Vec<(String, String)> {
     });
     let of_setting = |setting: &Value| {
         let text = |key: &str| setting[key].as_str().unwrap_or_default().to_owned();
-        let (name, standard) = (text("name"), text("default"));
+        let (name, standard) = (text("name"), text("standard"));
         others(&standard, &text("range"))
             .into_iter()
             .map(move |value| (name.clone(), value))

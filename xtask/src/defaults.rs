@@ -11,7 +11,7 @@ use crate::house::{House, output};
 use crate::new_scheme::Unmade;
 
 /// The form of the words of the command.
-pub(crate) const FORM: &str = "[--simulated] [SCHEME]..";
+pub(crate) const FORM: &str = "[--simulated] [SCHEME|SETTING]..";
 
 /// The rounds of native runs. In each, every value has its turn, in an order that is another one each time.
 const ROUNDS: usize = 5;
@@ -93,16 +93,23 @@ pub(crate) fn measure(house: &House, words: &[&str]) -> Result<(), Unmade> {
         names => (false, names),
     };
     let contend = binary(house, Build::Released).map_err(Unmade::Failed)?;
-    let mut schemes = listed(&contend, "schemes").map_err(Unmade::Failed)?;
-    if let Some(unknown) = names.iter().find(|name| schemes.iter().all(|scheme| scheme["name"] != **name)) {
-        return Err(Unmade::Refused(format!("no scheme `{unknown}`: `cargo xtask defaults {FORM}`")));
+    let [schemes, mut settings] = ["schemes", "settings"].map(|what| listed(&contend, what));
+    let schemes = schemes.map_err(Unmade::Failed)?;
+    let settings = settings.as_mut().map_err(|says| Unmade::Failed(says.clone()))?;
+    let is_of = |setting: &Value, name: &str| setting["name"] == *name || setting["owner"] == *name;
+    if let Some(unknown) = names.iter().find(|name| settings.iter().all(|setting| !is_of(setting, name))) {
+        let says =
+            format!("`{unknown}` is no scheme with settings, and no setting: `cargo xtask defaults {FORM}`");
+        return Err(Unmade::Refused(says));
     }
-    schemes.retain(|scheme| names.is_empty() || names.iter().any(|name| scheme["name"] == **name));
-    let settings = listed(&contend, "settings").map_err(Unmade::Failed)?;
+    settings.retain(|setting| names.is_empty() || names.iter().any(|name| is_of(setting, name)));
     let heads: Vec<String> = KINDS.iter().map(|kind| format!("{:>22}", kind.name)).collect();
     println!("{:<44}{}", "setting", heads.join(""));
     for scheme in schemes.iter().filter_map(|scheme| scheme["name"].as_str()) {
-        let changes = changes(&settings, scheme);
+        let changes = changes(settings, scheme);
+        if changes.is_empty() {
+            continue;
+        }
         let mut cells = vec![String::new(); changes.len()];
         for kind in &KINDS {
             let ratios = ratios(&contend, scheme, kind, &changes, is_simulated).map_err(Unmade::Failed)?;
@@ -125,10 +132,7 @@ fn listed(contend: &Path, what: &str) -> Result<Vec<Value>, String> {
 
 /// Returns the other values of the settings of a scheme, by the name of the setting.
 fn changes(settings: &[Value], scheme: &str) -> Vec<(String, String)> {
-    let own = settings.iter().filter(|setting| {
-        let name = setting["name"].as_str().and_then(|name| name.split_once('.'));
-        name.is_some_and(|(of, _)| of == scheme)
-    });
+    let own = settings.iter().filter(|setting| setting["owner"] == *scheme);
     let of_setting = |setting: &Value| {
         let text = |key: &str| setting[key].as_str().unwrap_or_default().to_owned();
         let (name, standard) = (text("name"), text("standard"));

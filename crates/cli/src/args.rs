@@ -203,6 +203,9 @@ pub(crate) struct Simulate {
     /// A setting: see `contend list settings`
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
+    /// Give the schemes the settings of their authors, where the standard ones differ: see `contend list settings`
+    #[arg(long)]
+    published: bool,
     #[command(flatten)]
     seats: Seats,
     /// The seed of all random numbers
@@ -231,6 +234,7 @@ impl Simulate {
             machine: Some(self.machine.clone()),
             schemes: self.scheme.clone(),
             set: self.set.clone(),
+            published: self.published,
             seed: self.seed,
             check: !self.no_check,
             ..Request::new(&self.workload)
@@ -613,6 +617,12 @@ struct Choice {
     /// A setting: see `contend list settings`
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
+    /// Give the schemes the settings of their authors, where the standard ones differ: see `contend list settings`
+    #[arg(long)]
+    published: bool,
+    /// State which standard settings of the schemes differ from those of their authors
+    #[arg(long, conflicts_with = "published")]
+    tuned: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -792,18 +802,29 @@ impl Choice {
             clients: self.clients,
             seed: self.seed,
             set: self.set.clone(),
+            published: self.published,
             ..Request::new(&self.workload)
         }
     }
 }
 
 impl Explain {
+    /// Whether differences from the schemes' authors are to be stated.
+    pub(crate) fn is_tuned(&self) -> bool {
+        self.choice.tuned
+    }
+
     pub(crate) fn request(&self) -> Request {
         self.choice.request()
     }
 }
 
 impl Run {
+    /// Whether differences from the schemes' authors are to be stated.
+    pub(crate) fn is_tuned(&self) -> bool {
+        self.choice.tuned
+    }
+
     /// The request that these arguments make.
     pub(crate) fn request(&self) -> Request {
         let mut request = self.choice.request();
@@ -881,14 +902,14 @@ mod tests {
     fn everything_given_is_taken() {
         let line = "contend run ycsb --scheme a,b --workers 3 --clients 9 --seconds 0.5 --warmup 0 --repeat 2 \
                     --seed 7 --set x=1 --set y=2 --retry backoff --pin --no-check --mode interactive --rtt-us tcp \
-                    --batch 4 --arrivals bursty --rate 2500 --cooldown 0.25";
+                    --batch 4 --arrivals bursty --rate 2500 --cooldown 0.25 --published";
         let request = request(&line.split_whitespace().collect::<Vec<_>>().join(" "));
         assert_eq!(
             (request.schemes.as_deref(), request.workers, request.clients),
             (Some("a,b"), Some(3), Some(ClientCount::All(9)))
         );
         assert_eq!((request.repeat, request.seed, request.set.len()), (2, 7, 2));
-        assert!(request.pin && !request.check && request.retry == Retry::Backoff);
+        assert!(request.published && request.pin && !request.check && request.retry == Retry::Backoff);
         assert_eq!((request.mode, request.rtt_us, request.batch), (ClientMode::Interactive, Some(50), 4));
         assert_eq!((request.arrivals, request.rate), (Arrival::Bursty, Some(2_500.0)));
         assert!((request.cooldown - 0.25).abs() < 1e-9 && !request.until_steady);

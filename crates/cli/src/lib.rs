@@ -132,6 +132,9 @@ fn compare(catalogue: Catalogue, args: &Compare, out: &mut Out) -> Result<u8, Re
 fn explain(catalogue: Catalogue, args: &Explain, out: &mut Out) -> Result<u8, Refusal> {
     let plan = Plan::new(catalogue, &args.request())?;
     out.print(&text::explanation(&plan, &Machine::of_this_process()));
+    if args.is_tuned() {
+        out.print(&text::tuned(&plan));
+    }
     Ok(0)
 }
 

@@ -13,6 +13,9 @@ pub(crate) fn run(catalogue: Catalogue, args: &Run, out: &mut Out) -> Result<u8,
     live::take_interrupts();
     if args.format == Format::Text {
         out.print(&text::header(&plan));
+        if args.is_tuned() {
+            out.print(&text::tuned(&plan));
+        }
     }
     let mut unwritten = Vec::new();
     let results = measure(&plan, out, |record, out| {

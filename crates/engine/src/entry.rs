@@ -22,6 +22,8 @@ pub struct Entry {
     pub upgrades: bool,
     /// Settings under which the scheme is held to its promises, too.
     pub variants: &'static [Variant],
+    /// Settings of the scheme that its authors have at other values than the standard ones.
+    pub published: &'static [Published],
     /// Mechanisms that a setting turns off, on, or another way. Each is tried as an explanation of the scheme's speed.
     pub toggles: &'static [Toggle],
     /// The bugs that can be planted in the scheme and in the parts that it uses.
@@ -39,6 +41,7 @@ impl Entry {
             settings: S::Settings::ALL,
             upgrades: S::UPGRADES,
             variants: &[],
+            published: &[],
             toggles: &[],
             plants: &[],
             outcomes: &[],
@@ -60,6 +63,17 @@ pub struct Variant {
     pub says: &'static str,
     /// The settings.
     pub given: Given,
+}
+
+/// A setting of a scheme as its authors have it.
+#[derive(Clone, Copy, Debug)]
+pub struct Published {
+    /// The name of the setting.
+    pub setting: &'static str,
+    /// The value that the authors have.
+    pub value: &'static str,
+    /// The place that says so: a section of a paper, or a public program.
+    pub place: &'static str,
 }
 
 /// A mechanism of a scheme, and the setting that changes it.

@@ -147,6 +147,7 @@ pub fn settings(catalogue: Catalogue) -> Value {
             "unit": setting.unit,
             "doc": setting.doc,
             "stresses": setting.stresses,
+            "published": catalogue.published_as(setting.name).map(|published| published.value),
         })
     };
     catalogue.settings().map(setting).collect()

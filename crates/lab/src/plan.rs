@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use engine::driver::{ClientMode, Job, Limit, Retry};
+use engine::entry::Published;
 use engine::setting::Values;
 use engine::{Admits, Drive, Family, Forecast, Info, Isolation, levers};
 use runs::{Layout, Spec, WorkloadInfo};
@@ -70,6 +71,8 @@ pub struct Request {
     pub seed: u64,
     /// Settings as `name=value`.
     pub set: Vec<String>,
+    /// Whether settings that are not in `set` have the values of the schemes' authors, where the standard ones differ.
+    pub published: bool,
     /// The reaction of a client to an abort by the scheme.
     pub retry: Retry,
     /// The content of a client's message.
@@ -114,6 +117,7 @@ impl Request {
             repeat: 1,
             seed: 1,
             set: Vec::new(),
+            published: false,
             retry: Retry::Same,
             mode: ClientMode::Procedure,
             rtt_us: None,
@@ -275,8 +279,11 @@ impl Plan {
     pub(crate) fn for_any_scheme(catalogue: Catalogue, request: &Request) -> Result<Self, Refusal> {
         let workload = catalogue.workload(&request.workload)?;
         let schemes = catalogue.schemes_of(request.schemes.as_deref())?;
-        let given = pairs(&request.set)?;
+        let mut given = pairs(&request.set)?;
         refuse_settings_of_absent_schemes(catalogue, &schemes, &given)?;
+        if request.published {
+            add_published(catalogue, &schemes, &mut given);
+        }
         let shared = catalogue.values(workload, None, &given)?;
         let mut simulation = SimulationPlan::of_request(request, &shared)?;
         let job = job(request, simulation.as_ref(), &shared, runs::terminals(workload.name, &shared))?;
@@ -513,6 +520,16 @@ fn nanoseconds(name: &str, seconds: f64) -> Result<u64, Refusal> {
         Ok((seconds * 1e9) as u64)
     } else {
         Err(Refusal(format!("`{name} {seconds}`: must be a number of seconds from 0 to {SECONDS_MAX}")))
+    }
+}
+
+/// Adds the settings as the authors of the schemes have them, where the request does not give them.
+fn add_published(catalogue: Catalogue, schemes: &[&Info], given: &mut Vec<(String, String)>) {
+    for Published { setting, value, .. } in schemes.iter().flat_map(|scheme| catalogue.published(scheme.name))
+    {
+        if given.iter().all(|(name, _)| name != setting) {
+            given.push(((*setting).to_owned(), (*value).to_owned()));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use engine::entry::Entry;
+use engine::entry::{Entry, Published};
 use engine::setting::{Range, Setting, Values, nearest};
 use engine::{Admits, Family, Info, Scheme, levers};
 use runs::{WORKLOADS, WorkloadInfo};
@@ -322,6 +322,20 @@ impl Catalogue {
         })
     }
 
+    /// Returns the settings of a scheme that its authors have at other values than the standard ones.
+    ///
+    /// # Panics
+    /// If there is no such scheme.
+    pub(crate) fn published(self, scheme: &str) -> &'static [Published] {
+        self.listed(scheme).run.entry.published
+    }
+
+    /// Returns a setting as the authors of its scheme have it; `None` if the standard value is theirs, too.
+    pub(crate) fn published_as(self, name: &str) -> Option<&'static Published> {
+        let own = self.owner(name)?;
+        self.published(own).iter().find(|published| published.setting == name)
+    }
+
     /// Returns the workload with this name.
     ///
     /// # Errors
@@ -455,6 +469,18 @@ pub(crate) mod tests {
             assert!(setting.name.starts_with(&format!("{owner}.")), "{}", setting.name);
             assert!(seen.insert(setting.name), "{} is there twice", setting.name);
             assert!(!setting.doc.is_empty() && !setting.stresses.is_empty(), "{} says nothing", setting.name);
+        }
+    }
+
+    #[test]
+    fn published_values_are_legal_and_differ_from_the_standard() {
+        for Entry { info, settings, published, .. } in catalogue().schemes() {
+            for Published { setting: name, value, place } in *published {
+                let own = settings.iter().find(|setting| setting.name == *name);
+                let own = own.unwrap_or_else(|| panic!("{name} is no setting of {}", info.name));
+                assert!(own.default != *value && !place.is_empty(), "{name}");
+                Values::new([own], &[((*name).to_owned(), (*value).to_owned())]).expect("in range");
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use core::fmt::{Display, Write};
 
 use comfy_table::{CellAlignment, presets};
 use engine::driver::Retry;
-use engine::entry::Entry;
+use engine::entry::{Entry, Published};
 use engine::setting::{Setting, Values};
 use engine::{Abort, Admits, Info};
 use runs::CheckVerdict;
@@ -106,7 +106,26 @@ pub(crate) fn changed(plan: &Plan) -> String {
     format!("settings: {}; the others standard", pairs.join(" "))
 }
 
-/// Returns a line about settings of a plan that are not at their standard values, and might as well be: those that have no effect.
+/// Returns a line for each standard setting of a plan's schemes that their authors have at another value.
+pub fn tuned(plan: &Plan) -> String {
+    let mut lines = Lines::default();
+    for PlannedScheme { scheme, values, .. } in &plan.subjects {
+        let standard =
+            |name: &str| plan.catalogue.setting(name).is_ok_and(|own| values.text(name) == own.default);
+        for Published { setting, value, place } in plan.catalogue.published(scheme.name) {
+            if standard(setting) {
+                lines.add(format!(
+                    "tuned: {setting}={}, as published {value} ({place})",
+                    values.text(setting)
+                ));
+            }
+        }
+    }
+    lines.0
+}
+
+/// Returns a line about the settings of a plan that are not at their standard values and have no effect; `None` if there
+/// are none.
 fn idle(plan: &Plan) -> Option<String> {
     let changed = changed_settings(plan);
     let names = changed.iter().map(|(setting, _)| setting.name);
@@ -617,6 +636,9 @@ pub fn settings(catalogue: Catalogue) -> String {
         let Setting { name, default, range, unit, doc, stresses } = setting;
         let space = if unit.is_empty() { "" } else { " " };
         lines.add(format!("{name}={default}{space}{unit}\n    {range}: {doc}\n    stresses {stresses}"));
+        if let Some(Published { value, place, .. }) = catalogue.published_as(name) {
+            lines.add(format!("    as published: {value} ({place})"));
+        }
     }
     lines.0
 }

@@ -119,9 +119,17 @@ impl Scaling {
     /// Returns the arguments with which `contend` simulates a point, and prints its result as a line of JSON.
     pub fn command(&self, point: usize) -> Vec<String> {
         let workers = Some(self.plan(point).job.workers as u64);
-        let schemes = Some(self.names(point).1.to_owned());
+        let scheme = self.names(point).1;
         let machine = Some(self.place(point).0.asked.clone());
-        command(&Request { schemes, machine, workers, ..self.request.clone() })
+        let catalogue = self.plan(point).catalogue;
+        // A run is refused settings of other schemes than its own.
+        let is_own = |pair: &&String| {
+            let name = pair.split_once('=').map_or("", |(name, _)| name.trim());
+            catalogue.owner(name).is_none_or(|owner| owner == scheme)
+        };
+        let set = self.request.set.iter().filter(is_own).cloned().collect();
+        let schemes = Some(scheme.to_owned());
+        command(&Request { schemes, machine, workers, set, ..self.request.clone() })
     }
 
     /// Returns the progress in a line: the points that are done, the slowdown, and the time that is left.
@@ -449,6 +457,19 @@ mod tests {
         assert_eq!(rate(&run), "no commits");
         run.check.verdict = CheckVerdict::Failed;
         assert_eq!(rate(&run), "CHECK FAILED");
+    }
+
+    #[test]
+    fn a_point_is_given_the_settings_of_its_scheme_alone() {
+        let set = ["no_wait.spin=0", "ycsb.records=100"].map(str::to_owned).to_vec();
+        let (machine, schemes) = (Some("here".to_owned()), Some("silo,no_wait".to_owned()));
+        let request = Request { machine, schemes, set, published: true, ..Request::new("ycsb") };
+        let question = ScalingQuestion { request, cores: vec![1], factors: Vec::new() };
+        let study = Scaling::new(crate::registry::tests::catalogue(), &question).expect("possible");
+        let [silo, no_wait] = [0, 1].map(|point| study.command(point).join(" "));
+        assert!(!silo.contains("no_wait.spin") && silo.contains("--set ycsb.records=100"), "{silo}");
+        assert!(silo.contains("--published"), "{silo}");
+        assert!(no_wait.contains("--set no_wait.spin=0"), "{no_wait}");
     }
 
     #[test]

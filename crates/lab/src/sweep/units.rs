@@ -288,6 +288,7 @@ pub(crate) fn command(request: &Request) -> Vec<String> {
         repeat,
         seed,
         set,
+        published,
         retry,
         mode,
         rtt_us,
@@ -328,6 +329,7 @@ pub(crate) fn command(request: &Request) -> Vec<String> {
     words.extend(flag("arrivals", arrivals.name().to_owned()));
     words.extend(rate.iter().flat_map(|rate| flag("rate", rate.to_string())));
     words.extend(set.iter().flat_map(|pair| flag("set", pair.clone())));
+    words.extend(published.then(|| "--published".to_owned()));
     words.extend(flag("format", "json".to_owned()));
     words.extend(pin.then(|| "--pin".to_owned()));
     words.extend((!check).then(|| "--no-check".to_owned()));

@@ -1,11 +1,16 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Toggle};
+use engine::entry::{Entry, Planted, Published, Toggle};
 
 use super::{Calvin, plants};
 
 /// The entry.
 pub const ENTRY: Entry = Entry {
+    published: &[Published {
+        setting: "calvin.managers",
+        value: "1",
+        place: "Thomson, Diamond, Weng, Ren, Shao, Abadi, SIGMOD 2012, lock manager",
+    }],
     toggles: &[
         Toggle { says: "batch size: batches are small", setting: "calvin.batch", value: "16" },
         Toggle { says: "lock managers: one grants all locks", setting: "calvin.managers", value: "1" },

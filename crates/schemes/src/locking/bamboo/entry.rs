@@ -1,6 +1,6 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Toggle, Variant};
+use engine::entry::{Entry, Planted, Published, Toggle, Variant};
 
 use super::{Bamboo, plants};
 
@@ -22,6 +22,14 @@ pub const ENTRY: Entry = Entry {
             name: "without_hints",
             says: "updates read before they write: the scheme is not told that a read is for an update",
             given: &[("run.read_for_update", "off")],
+        },
+    ],
+    published: &[
+        Published { setting: "bamboo.respect_us", value: "0", place: "Guo, Wu, Yan, Yu, SIGMOD 2021" },
+        Published {
+            setting: "bamboo.dynamic_attempts",
+            value: "1000000",
+            place: "Guo, Wu, Yan, Yu, SIGMOD 2021, timestamps at the first conflict",
         },
     ],
     toggles: &[

@@ -1,6 +1,6 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Variant};
+use engine::entry::{Entry, Planted, Published, Variant};
 
 use super::DlDetect;
 use crate::frames::two_phase;
@@ -12,6 +12,7 @@ pub const ENTRY: Entry = Entry {
         says: "updates read before they write: the scheme is not told that a read is for an update",
         given: &[("run.read_for_update", "off")],
     }],
+    published: &[Published { setting: "dl_detect.victim", value: "fewest_locks", place: "DBx1000" }],
     plants: &[
         Planted::new(&two_phase::plants::TWO_PHASE_UNLOCKS_READS),
         Planted::new(&two_phase::plants::TWO_PHASE_UNLOCKS_MISSES),

@@ -1,6 +1,6 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Toggle, Variant};
+use engine::entry::{Entry, Planted, Published, Toggle, Variant};
 
 use super::{NoWait, plants};
 use crate::frames::two_phase;
@@ -11,6 +11,11 @@ pub const ENTRY: Entry = Entry {
         name: "without_hints",
         says: "updates read before they write: the scheme is not told that a read is for an update",
         given: &[("run.read_for_update", "off")],
+    }],
+    published: &[Published {
+        setting: "no_wait.spin",
+        value: "0",
+        place: "DBx1000; Yu, Bezerra, Pavlo, Devadas, Stonebraker, PVLDB 8(3), 2014",
     }],
     toggles: &[Toggle { says: "waiting: a lock is not waited for", setting: "no_wait.spin", value: "0" }],
     plants: &[

@@ -1,6 +1,6 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Variant};
+use engine::entry::{Entry, Planted, Published, Variant};
 
 use super::{WoundWait, plants};
 use crate::frames::two_phase;
@@ -11,6 +11,11 @@ pub const ENTRY: Entry = Entry {
         name: "without_hints",
         says: "updates read before they write: the scheme is not told that a read is for an update",
         given: &[("run.read_for_update", "off")],
+    }],
+    published: &[Published {
+        setting: "wound_wait.respect_us",
+        value: "0",
+        place: "Rosenkrantz, Stearns, Lewis, TODS 3(2), 1978",
     }],
     plants: &[
         Planted::new(&two_phase::plants::TWO_PHASE_UNLOCKS_READS),

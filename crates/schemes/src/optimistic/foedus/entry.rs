@@ -1,6 +1,6 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Toggle, Variant};
+use engine::entry::{Entry, Planted, Published, Toggle, Variant};
 
 use super::{Foedus, plants};
 
@@ -23,6 +23,11 @@ pub const ENTRY: Entry = Entry {
             given: &[("foedus.rll", "off")],
         },
     ],
+    published: &[Published {
+        setting: "foedus.rll",
+        value: "off",
+        place: "Kimura, SIGMOD 2015, which has no lists; they are of Wang, Kimura, PVLDB 10(2), 2016",
+    }],
     toggles: &[
         Toggle { says: "locks for reads: on whatever is read", setting: "foedus.hot_threshold", value: "0" },
         Toggle { says: "locks on retries: there are none", setting: "foedus.rll", value: "off" },

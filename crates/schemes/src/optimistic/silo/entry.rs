@@ -1,6 +1,6 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Toggle, Variant};
+use engine::entry::{Entry, Planted, Published, Toggle, Variant};
 
 use super::{Silo, plants};
 
@@ -26,6 +26,18 @@ pub const ENTRY: Entry = Entry {
             name: "locking_without_waiting",
             says: "a commit that finds a record locked gives up its locks and tries again",
             given: &[("silo.commit_locks", "no_wait")],
+        },
+    ],
+    published: &[
+        Published {
+            setting: "silo.snapshots",
+            value: "on",
+            place: "Tu, Zheng, Kohler, Liskov, Madden, SOSP 2013, snapshot transactions",
+        },
+        Published {
+            setting: "silo.write_order",
+            value: "address",
+            place: "Tu, Zheng, Kohler, Liskov, Madden, SOSP 2013, commit protocol",
         },
     ],
     toggles: &[

@@ -1,6 +1,6 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Toggle, Variant};
+use engine::entry::{Entry, Planted, Published, Toggle, Variant};
 
 use super::{TicToc, plants};
 
@@ -21,6 +21,18 @@ pub const ENTRY: Entry = Entry {
             name: "locking_without_waiting",
             says: "a commit that finds a record locked gives up its locks and tries again",
             given: &[("tictoc.commit_locks", "no_wait")],
+        },
+    ],
+    published: &[
+        Published {
+            setting: "tictoc.write_order",
+            value: "address",
+            place: "Yu, Pavlo, Sanchez, Devadas, SIGMOD 2016, validation phase",
+        },
+        Published {
+            setting: "tictoc.commit_locks",
+            value: "no_wait",
+            place: "Yu, Pavlo, Sanchez, Devadas, SIGMOD 2016, no-wait locking in the validation phase",
         },
     ],
     toggles: &[

@@ -78,7 +78,8 @@ impl Totals {
 }
 
 impl Plan {
-    /// Makes the run at a position of [`Plan::order`]. Returns `None` if it was interrupted before all rows were loaded.
+    /// Makes the run at a position of [`Plan::order`]. Returns `None` if the run was interrupted before all rows were
+    /// loaded.
     ///
     /// # Errors
     /// Errors of the log's devices, if the run has a log. [`Plan::new`] has excluded all other errors.

@@ -124,8 +124,8 @@ pub fn tuned(plan: &Plan) -> String {
     lines.0
 }
 
-/// Returns a line about the settings of a plan that are not at their standard values and have no effect; `None` if there
-/// are none.
+/// Returns a line about the settings of a plan that are not at their standard values and have no effect; `None` if
+/// there are none.
 fn idle(plan: &Plan) -> Option<String> {
     let changed = changed_settings(plan);
     let names = changed.iter().map(|(setting, _)| setting.name);

@@ -1,7 +1,7 @@
 //! The loading of a run, which ends early if the run is interrupted.
 //!
-//! A workload loads its share in loops of its own, which know nothing of runs. So the loader that it gets leaves them by
-//! unwinding, between two rows, and the loops need no way out.
+//! A workload loads its share in loops of its own, which know nothing of runs. So the loader that it gets leaves them
+//! by unwinding, between two rows, and the loops need no way out.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

@@ -213,8 +213,8 @@ impl Settings {
                 .to_owned()
         } else if self.mix.inserts && self.hot_at.is_some() {
             format!(
-                "`ycsb.hot_row` is not for `ycsb.workload={letter}`, which inserts rows and updates none; take workload \
-                 custom"
+                "`ycsb.hot_row` is not for `ycsb.workload={letter}`, which inserts rows and updates none; take \
+                 workload custom"
             )
         } else if self.is_distinct && *records < *ops_per_txn as u64 {
             format!(

@@ -981,6 +981,25 @@ mod tests {
     }
 
     #[test]
+    fn settings_are_those_of_the_authors_if_asked_for_and_else_the_differences_are_told() {
+        let request = |set: &str| {
+            let set = [set, "ycsb.records=100"].map(str::to_owned).to_vec();
+            Request { schemes: Some("silo,occ".to_owned()), set, ..Request::new("ycsb") }
+        };
+        let plan = |request| Plan::new(catalogue(), &request).expect("legal");
+        let told = tuned(&plan(request("silo.snapshots=on")));
+        assert!(told.contains("tuned: silo.write_order=written, as published address (Tu"), "{told}");
+        assert!(!told.contains("snapshots"), "what the request changes is not a standard value: {told}");
+        let published = plan(Request { published: true, ..request("silo.write_order=reversed") });
+        let text = |name: &str| published.subjects[0].values.text(name).to_owned();
+        assert_eq!(
+            (text("silo.snapshots"), text("silo.write_order")),
+            ("on".to_owned(), "reversed".to_owned())
+        );
+        assert!(header(&published).contains("silo.snapshots=on") && tuned(&published).is_empty());
+    }
+
+    #[test]
     fn settings_without_effect_are_named_before_and_after_a_run() {
         let set = ["ycsb.records=100", "ycsb.scan_max=7"].map(str::to_owned).to_vec();
         let request = Request { schemes: Some("silo".to_owned()), set, ..Request::new("ycsb") };

@@ -1,6 +1,6 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Toggle, Variant};
+use engine::entry::{Entry, Planted, Published, Toggle, Variant};
 
 use super::{Ermia, plants};
 use crate::multiversion::{si, ssn};
@@ -52,6 +52,11 @@ pub const ENTRY: Entry = Entry {
             given: &[("ermia.line", "ssi"), ("ermia.safe_snapshots", "on"), ("ermia.snapshot_us", "1000")],
         },
     ],
+    published: &[Published {
+        setting: "ermia.wait_us",
+        value: "0",
+        place: "the public program of ERMIA, which tries again at once",
+    }],
     toggles: &[
         Toggle { says: "waiting: a writer is not waited for", setting: "ermia.wait_us", value: "0" },
         Toggle { says: "certifying: nothing is certified", setting: "ermia.line", value: "si" },

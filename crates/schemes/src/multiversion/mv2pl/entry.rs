@@ -1,6 +1,6 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Toggle, Variant};
+use engine::entry::{Entry, Planted, Published, Toggle, Variant};
 
 use super::{Mv2pl, plants};
 
@@ -18,6 +18,11 @@ pub const ENTRY: Entry = Entry {
             given: &[("mv2pl.snapshots", "stale"), ("mv2pl.wait_us", "1000")],
         },
     ],
+    published: &[Published {
+        setting: "mv2pl.spin",
+        value: "0",
+        place: "Wu, Arulraj, Lin, Xian, Pavlo, PVLDB 10(7), 2017",
+    }],
     toggles: &[
         Toggle { says: "waiting: a lock is waited for", setting: "mv2pl.wait_us", value: "1000" },
         Toggle { says: "read-only snapshots: they are old", setting: "mv2pl.snapshots", value: "stale" },

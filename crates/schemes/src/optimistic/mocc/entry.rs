@@ -1,6 +1,6 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Toggle, Variant};
+use engine::entry::{Entry, Planted, Published, Toggle, Variant};
 
 use super::{Mocc, plants};
 
@@ -14,6 +14,7 @@ pub const ENTRY: Entry = Entry {
             given: &[("mocc.hot", "0"), ("run.read_for_update", "off")],
         },
     ],
+    published: &[Published { setting: "mocc.epoch_ms", value: "20", place: "the public program of FOEDUS" }],
     toggles: &[
         Toggle { says: "locks for reads: on whatever is read", setting: "mocc.hot", value: "0" },
         Toggle { says: "locks for reads: after an abort alone", setting: "mocc.hot", value: "21" },

@@ -1,6 +1,6 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Given, Planted, Toggle, Variant};
+use engine::entry::{Entry, Given, Planted, Published, Toggle, Variant};
 
 use super::{Reorder, plants};
 
@@ -31,6 +31,11 @@ pub const ENTRY: Entry = Entry {
             given: &[("reorder.history", "64")],
         },
     ],
+    published: &[Published {
+        setting: "reorder.method",
+        value: "sorted",
+        place: "Ding, Kot, Gehrke, PVLDB 12(2), 2018, standard configuration",
+    }],
     toggles: &[
         Toggle { says: "storage: reads are not batched", setting: "reorder.storage", value: "direct" },
         Toggle { says: "storage: reads do not wait for writes", setting: "reorder.storage", value: "batch" },

@@ -149,17 +149,6 @@ impl<'s> Loaded<'s> {
         (accounts, accounts * self.positions_of_account())
     }
 
-    /// Returns the share of the groups that have no account: of the ten places for accounts that each customer has, the
-    /// last ones may be empty, and a small group may lie among these.
-    pub(super) fn empty_groups(&self, settings: &Settings) -> f64 {
-        let customers = settings.scale.customers;
-        let empty = |customer: u32| {
-            (ACCOUNT_SLOTS + 1).saturating_sub(u64::from(accounts(customer)) + settings.group)
-        };
-        let all: u64 = (0..customers).map(empty).sum();
-        all as f64 / (u64::from(customers) * ACCOUNT_SLOTS + 1 - settings.group) as f64
-    }
-
     /// The rows that a transaction of each type reads and writes, in the mean.
     pub(super) fn touched(&self) -> [(f64, f64); TYPES] {
         let (settings, positions) = (self.settings, self.positions_of_account());
@@ -197,6 +186,16 @@ impl<'s> Loaded<'s> {
             (accounts + 2.0 * of_group, if settings.logs_analytics { 1.0 } else { 0.0 }),
         ]
     }
+}
+
+/// Returns the share of the groups that have no account: of the ten places for accounts that each customer has, the
+/// last ones may be empty, and a small group may lie among these.
+pub(super) fn empty_groups(settings: &Settings) -> f64 {
+    let customers = settings.scale.customers;
+    let empty =
+        |customer: u32| (ACCOUNT_SLOTS + 1).saturating_sub(u64::from(accounts(customer)) + settings.group);
+    let all: u64 = (0..customers).map(empty).sum();
+    all as f64 / (u64::from(customers) * ACCOUNT_SLOTS + 1 - settings.group) as f64
 }
 
 /// Returns the probability that a position is open after a number of trades with this mean, and the mean of its

@@ -8,7 +8,7 @@ use super::super::settings::{
     ANALYTIC, MARKET_FEED, Settings, TRADE_CLEANUP, TRADE_ORDER, TRADE_RESULT, TYPES,
 };
 use super::super::time::MARKET_DAYS;
-use super::loaded::{ACCOUNTS_OF_CALLER, Loaded, watched};
+use super::loaded::{ACCOUNTS_OF_CALLER, Loaded, empty_groups, watched};
 use super::{
     ASKED, BROKER_VOLUME, CUSTOMER_POSITION, LIMITS, MARKET_WATCH, SECURITY_DETAIL, active_brokers, feeds,
     growth, multi_home, read_only,
@@ -160,7 +160,7 @@ pub(super) fn market(settings: &Settings, shares: &[f64; TYPES]) -> String {
 
 pub(super) fn analytic(settings: &Settings, loaded: &Loaded, shares: &[f64; TYPES]) -> String {
     let (accounts, positions) = loaded.group(settings);
-    let empty = loaded.empty_groups(settings);
+    let empty = empty_groups(settings);
     let empty = if empty > 0.0 {
         format!("{} of them find no account in their group and roll back; ", percent(100.0 * empty))
     } else {

@@ -114,7 +114,7 @@ pub(crate) fn measure(house: &House, words: &[&str]) -> Result<(), Unmade> {
         for kind in &KINDS {
             let ratios = ratios(&contend, scheme, kind, &changes, is_simulated).map_err(Unmade::Failed)?;
             for (cell, of) in cells.iter_mut().zip(&ratios) {
-                cell.push_str(&format!("{:>22}", told(of)));
+                cell.extend([format!("{:>22}", told(of))]);
             }
         }
         for ((name, value), cell) in changes.iter().zip(&cells) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use lab::{
     Arrival, ClientCount, ClientMode, MemoryPolicy, Placement, Question, Request, Retry, ScalingQuestion,
-    WarmUpLength, conditions, sensitivity,
+    StandardValues, WarmUpLength, conditions, sensitivity,
 };
 
 /// A laboratory of concurrency control: which scheme wins, by how much, and under which conditions.
@@ -234,7 +234,7 @@ impl Simulate {
             machine: Some(self.machine.clone()),
             schemes: self.scheme.clone(),
             set: self.set.clone(),
-            published: self.published,
+            standard: standard(self.published),
             seed: self.seed,
             check: !self.no_check,
             ..Request::new(&self.workload)
@@ -802,10 +802,15 @@ impl Choice {
             clients: self.clients,
             seed: self.seed,
             set: self.set.clone(),
-            published: self.published,
+            standard: standard(self.published),
             ..Request::new(&self.workload)
         }
     }
+}
+
+/// Returns the values of settings that are not given.
+fn standard(published: bool) -> StandardValues {
+    if published { StandardValues::Published } else { StandardValues::Tuned }
 }
 
 impl Explain {
@@ -909,7 +914,12 @@ mod tests {
             (Some("a,b"), Some(3), Some(ClientCount::All(9)))
         );
         assert_eq!((request.repeat, request.seed, request.set.len()), (2, 7, 2));
-        assert!(request.published && request.pin && !request.check && request.retry == Retry::Backoff);
+        assert!(
+            request.standard == StandardValues::Published
+                && request.pin
+                && !request.check
+                && request.retry == Retry::Backoff
+        );
         assert_eq!((request.mode, request.rtt_us, request.batch), (ClientMode::Interactive, Some(50), 4));
         assert_eq!((request.arrivals, request.rate), (Arrival::Bursty, Some(2_500.0)));
         assert!((request.cooldown - 0.25).abs() < 1e-9 && !request.until_steady);

@@ -43,7 +43,7 @@ pub use logs::remove_scratch_log;
 pub use machine::{Cache, Machine};
 pub use measure::{Record, Results};
 pub use partial::Partial;
-pub use plan::{ClientCount, Plan, PlannedScheme, Request, WarmUpLength};
+pub use plan::{ClientCount, Plan, PlannedScheme, Request, StandardValues, WarmUpLength};
 pub use recovery::Recovery;
 pub use registry::{Catalogue, Listed, SettingOf};
 pub use runs::{CheckVerdict, Monitor, Recovered, RecoveryProgress, RunPhase};

@@ -71,8 +71,8 @@ pub struct Request {
     pub seed: u64,
     /// Settings as `name=value`.
     pub set: Vec<String>,
-    /// Whether settings that are not in `set` have the values of the schemes' authors, where the standard ones differ.
-    pub published: bool,
+    /// The values of those settings of schemes that are not in `set`.
+    pub standard: StandardValues,
     /// The reaction of a client to an abort by the scheme.
     pub retry: Retry,
     /// The content of a client's message.
@@ -117,7 +117,7 @@ impl Request {
             repeat: 1,
             seed: 1,
             set: Vec::new(),
-            published: false,
+            standard: StandardValues::Tuned,
             retry: Retry::Same,
             mode: ClientMode::Procedure,
             rtt_us: None,
@@ -129,6 +129,15 @@ impl Request {
             check: true,
         }
     }
+}
+
+/// The values of the settings of schemes that a request does not give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StandardValues {
+    /// The standard values of this laboratory.
+    Tuned,
+    /// Those of the schemes' authors, and the standard ones where the authors state none or the same.
+    Published,
 }
 
 /// A number of logical sessions, as it is written: `64`, or `10x` for ten of each worker.
@@ -281,7 +290,7 @@ impl Plan {
         let schemes = catalogue.schemes_of(request.schemes.as_deref())?;
         let mut given = pairs(&request.set)?;
         refuse_settings_of_absent_schemes(catalogue, &schemes, &given)?;
-        if request.published {
+        if request.standard == StandardValues::Published {
             add_published(catalogue, &schemes, &mut given);
         }
         let shared = catalogue.values(workload, None, &given)?;

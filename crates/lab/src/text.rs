@@ -765,7 +765,7 @@ mod tests {
     use super::*;
     use crate::measure::tests::{failed, record};
     use crate::registry::tests::catalogue;
-    use crate::{Arrival, Request};
+    use crate::{Arrival, Request, StandardValues};
 
     fn plan(repeat: u64) -> Plan {
         let set = vec!["ycsb.records=100".to_owned(), "ycsb.theta=0.5".to_owned()];
@@ -990,7 +990,8 @@ mod tests {
         let told = tuned(&plan(request("silo.snapshots=on")));
         assert!(told.contains("tuned: silo.write_order=written, as published address (Tu"), "{told}");
         assert!(!told.contains("snapshots"), "what the request changes is not a standard value: {told}");
-        let published = plan(Request { published: true, ..request("silo.write_order=reversed") });
+        let published =
+            plan(Request { standard: StandardValues::Published, ..request("silo.write_order=reversed") });
         let text = |name: &str| published.subjects[0].values.text(name).to_owned();
         assert_eq!(
             (text("silo.snapshots"), text("silo.write_order")),

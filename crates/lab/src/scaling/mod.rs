@@ -450,6 +450,7 @@ mod tests {
     use results::Series;
 
     use super::*;
+    use crate::StandardValues;
 
     #[test]
     fn a_point_without_a_figure_says_why() {
@@ -463,7 +464,8 @@ mod tests {
     fn a_point_is_given_the_settings_of_its_scheme_alone() {
         let set = ["no_wait.spin=0", "ycsb.records=100"].map(str::to_owned).to_vec();
         let (machine, schemes) = (Some("here".to_owned()), Some("silo,no_wait".to_owned()));
-        let request = Request { machine, schemes, set, published: true, ..Request::new("ycsb") };
+        let standard = StandardValues::Published;
+        let request = Request { schemes, machine, set, standard, ..Request::new("ycsb") };
         let question = ScalingQuestion { request, cores: vec![1], factors: Vec::new() };
         let study = Scaling::new(crate::registry::tests::catalogue(), &question).expect("possible");
         let [silo, no_wait] = [0, 1].map(|point| study.command(point).join(" "));

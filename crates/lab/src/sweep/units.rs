@@ -6,7 +6,7 @@ use stdx::Rng;
 
 use super::Recipe;
 use crate::json;
-use crate::plan::{Plan, Request};
+use crate::plan::{Plan, Request, StandardValues};
 use crate::{Catalogue, Refusal};
 
 /// The maximum number of runs of a sweep: years of measuring.
@@ -288,7 +288,7 @@ pub(crate) fn command(request: &Request) -> Vec<String> {
         repeat,
         seed,
         set,
-        published,
+        standard,
         retry,
         mode,
         rtt_us,
@@ -329,7 +329,7 @@ pub(crate) fn command(request: &Request) -> Vec<String> {
     words.extend(flag("arrivals", arrivals.name().to_owned()));
     words.extend(rate.iter().flat_map(|rate| flag("rate", rate.to_string())));
     words.extend(set.iter().flat_map(|pair| flag("set", pair.clone())));
-    words.extend(published.then(|| "--published".to_owned()));
+    words.extend((*standard == StandardValues::Published).then(|| "--published".to_owned()));
     words.extend(flag("format", "json".to_owned()));
     words.extend(pin.then(|| "--pin".to_owned()));
     words.extend((!check).then(|| "--no-check".to_owned()));

@@ -12,7 +12,11 @@ pub const ENTRY: Entry = Entry {
         says: "attempts see committed versions while they run",
         given: &[("ssn.base", "rc")],
     }],
-    published: &[Published { setting: "ssn.wait_us", value: "0", place: "the public program of ERMIA, which tries again at once" }],
+    published: &[Published {
+        setting: "ssn.wait_us",
+        value: "0",
+        place: "the public program of ERMIA, which tries again at once",
+    }],
     toggles: &[
         Toggle { says: "waiting: a writer is not waited for", setting: "ssn.wait_us", value: "0" },
         Toggle { says: "snapshots: attempts see what is committed", setting: "ssn.base", value: "rc" },

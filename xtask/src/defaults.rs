@@ -1,5 +1,6 @@
 //! Standard values of settings: each setting of each scheme at other values, beside the standard one, on workloads of
-//! several kinds. A decision page says which values the figures decided for.
+//! several kinds. `docs/performance.md` has the figures. Settings that are real numbers or texts have no other values
+//! here.
 
 use std::path::Path;
 use std::process::Command;
@@ -97,9 +98,11 @@ pub(crate) fn measure(house: &House, words: &[&str]) -> Result<(), Unmade> {
     let schemes = schemes.map_err(Unmade::Failed)?;
     let settings = settings.as_mut().map_err(|says| Unmade::Failed(says.clone()))?;
     let is_of = |setting: &Value, name: &str| setting["name"] == *name || setting["owner"] == *name;
+    settings.retain(|setting| setting["of"] == "scheme" && !of_setting(setting).is_empty());
     if let Some(unknown) = names.iter().find(|name| settings.iter().all(|setting| !is_of(setting, name))) {
-        let says =
-            format!("`{unknown}` is no scheme with settings, and no setting: `cargo xtask defaults {FORM}`");
+        let says = format!(
+            "`{unknown}` is no scheme and no setting with other values: `cargo xtask defaults {FORM}`"
+        );
         return Err(Unmade::Refused(says));
     }
     settings.retain(|setting| names.is_empty() || names.iter().any(|name| is_of(setting, name)));
@@ -133,19 +136,18 @@ fn listed(contend: &Path, what: &str) -> Result<Vec<Value>, String> {
 /// Returns the other values of the settings of a scheme, by the name of the setting.
 fn changes(settings: &[Value], scheme: &str) -> Vec<(String, String)> {
     let own = settings.iter().filter(|setting| setting["owner"] == *scheme);
-    let of_setting = |setting: &Value| {
-        let text = |key: &str| setting[key].as_str().unwrap_or_default().to_owned();
-        let (name, standard) = (text("name"), text("standard"));
-        others(&standard, &text("range"))
-            .into_iter()
-            .map(move |value| (name.clone(), value))
-            .collect::<Vec<_>>()
-    };
     own.flat_map(of_setting).collect()
 }
 
-/// Returns other values than the standard one: all choices, or a whole number a quarter and four times as large, the
-/// least one, and, where the standard lets the scheme choose, usual sizes of batches.
+/// Returns the other values of a setting, with its name.
+fn of_setting(setting: &Value) -> Vec<(String, String)> {
+    let text = |key: &str| setting[key].as_str().unwrap_or_default().to_owned();
+    let (name, standard) = (text("name"), text("standard"));
+    others(&standard, &text("range")).into_iter().map(|value| (name.clone(), value)).collect()
+}
+
+/// Returns other values than the standard one: all choices, or a whole number a quarter and four times as large, and
+/// the least one; where the standard is 0, they are 16, 64 and 256. A real number or a text has none.
 fn others(standard: &str, range: &str) -> Vec<String> {
     let found: Vec<String> = if let Some(choices) = range.strip_prefix("one of ") {
         choices.split(", ").map(str::to_owned).collect()
@@ -156,6 +158,7 @@ fn others(standard: &str, range: &str) -> Vec<String> {
             return Vec::new();
         };
         let (least, most) = (least.parse().unwrap_or(0), most.parse().unwrap_or(u64::MAX));
+        // Zero stands for a size that the scheme chooses, or for no wait.
         let around = if number == 0 { [16, 64, 256] } else { [least, number / 4, number * 4] };
         around.into_iter().map(|number| number.clamp(least, most).to_string()).collect()
     } else {
@@ -191,11 +194,15 @@ fn ratios(
             };
             lines.lines().find_map(of_run).ok_or_else(|| format!("no run among what was printed: {lines}"))
         };
-        // Each round begins with another one, so that a slow moment does not always fall on the same.
-        let standard = throughput(None)?;
-        for at in 0..changes.len() {
-            let turn = (at + round) % changes.len();
-            ratios[turn].push(throughput(Some(&changes[turn]))? / standard);
+        // Each round begins with another one, the standard among them, so that a slow moment does not always fall on
+        // the same.
+        let mut throughputs = vec![0.0; changes.len() + 1];
+        for at in 0..throughputs.len() {
+            let turn = (at + round) % throughputs.len();
+            throughputs[turn] = throughput(turn.checked_sub(1).map(|change| &changes[change]))?;
+        }
+        for (ratios, changed) in ratios.iter_mut().zip(&throughputs[1..]) {
+            ratios.push(changed / throughputs[0]);
         }
     }
     Ok(ratios)

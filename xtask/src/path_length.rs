@@ -22,7 +22,8 @@ const MACHINE: &str = "here";
 /// The transactions of a simulated run.
 const SIMULATED: &str = "2000";
 
-/// The private caches of a core, which valgrind simulates: those of many servers, and the same on every host.
+/// The private caches of a core, which valgrind simulates: those of many servers, and the same on every host. All
+/// threads have the same ones there, so that the misses of several workers are too few.
 const CACHES: [&str; 3] = ["--cache-sim=yes", "--D1=32768,8,64", "--LL=1048576,8,64"];
 
 /// The form of the words of the command.
@@ -43,15 +44,15 @@ pub(crate) fn count(house: &House, words: &[&str]) -> Result<(), Unmade> {
         let says = "valgrind is not there: install it, for example with `apt-get install valgrind`";
         return Err(Unmade::Failed(says.to_owned()));
     }
-    let unused = || Unmade::Refused(format!("`cargo xtask path-length {FORM}`"));
-    let [workload, rest @ ..] = words else { return Err(unused()) };
+    let misused = || Unmade::Refused(format!("`cargo xtask path-length {FORM}`"));
+    let [workload, rest @ ..] = words else { return Err(misused()) };
     let contend = binary(house, Build::Released).map_err(Unmade::Failed)?;
     let mut runs = Runs { contend: &contend, workload, workers: "1", set: Vec::new() };
     for pair in rest.chunks(2) {
         match *pair {
             ["--workers", number] => runs.workers = number,
             [set @ "--set", value] => runs.set.extend([set, value]),
-            _ => return Err(unused()),
+            _ => return Err(misused()),
         }
     }
     runs.print_all().map_err(Unmade::Failed)

@@ -620,7 +620,7 @@ struct Choice {
     /// Give the schemes the settings of their authors, where the standard ones differ: see `contend list settings`
     #[arg(long)]
     published: bool,
-    /// State which standard settings of the schemes differ from those of their authors
+    /// State in the text which standard settings of the schemes differ from those of their authors
     #[arg(long, conflicts_with = "published")]
     tuned: bool,
 }

@@ -156,12 +156,33 @@ fn a_program_that_is_ended_leaves_no_temporary_log() {
     // Rows are loaded by then in most cases. The first interrupt ends the run, and the second one the program, while
     // the run is checked.
     let kill = format!(
-        "until ls {}/* > /dev/null; do sleep 0.01; done; sleep 1; kill -INT {1}; sleep 0.01; kill -INT {1}",
+        "for i in $(seq 1000); do ls {}/* > /dev/null && break; sleep 0.01; done; sleep 1; kill -INT {1}; \
+         sleep 0.01; kill -INT {1}",
         place.0.display(),
         child.id()
     );
     let kill = Command::new("sh").args(["-c", &kill]).status();
-    assert!(kill.is_ok(), "a shell is there");
+    assert!(kill.expect("a shell is there").success(), "the run had ended");
     assert_eq!(child.wait().expect("it was started").code(), Some(130));
     assert_eq!(fs::read_dir(&place.0).expect("readable").count(), 0);
+}
+
+#[test]
+fn a_run_that_is_interrupted_while_it_loads_leaves_room_for_another_log() {
+    let place = Place::new("loading");
+    // Loading so many warehouses takes seconds.
+    let line = "run tpcc --scheme silo --workers 1 --set tpcc.warehouses=16 --seconds 600 --durability async";
+    let log = place.log();
+    let child = contend(line).arg("--log").arg(&log).stdout(Stdio::piped()).spawn();
+    let mut child = child.expect("the binary starts");
+    let kill = format!(
+        "for i in $(seq 1000); do ls {}/* > /dev/null && break; sleep 0.01; done; sleep 0.2; kill -INT {}",
+        log.display(),
+        child.id()
+    );
+    let kill = Command::new("sh").args(["-c", &kill]).status();
+    assert!(kill.expect("a shell is there").success(), "the run had ended");
+    assert_eq!(child.wait().expect("it was started").code(), Some(130));
+    let again = run("silo", "--seconds 0.1 --durability async", &log).output().expect("the binary starts");
+    assert!(again.status.success(), "{}", text(&again.stderr));
 }

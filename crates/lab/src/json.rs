@@ -148,6 +148,7 @@ pub fn settings(catalogue: Catalogue) -> Value {
             "doc": setting.doc,
             "stresses": setting.stresses,
             "published": catalogue.published_as(setting.name).map(|published| published.value),
+            "published_in": catalogue.published_as(setting.name).map(|published| published.place),
         })
     };
     catalogue.settings().map(setting).collect()

@@ -155,6 +155,12 @@ impl Begun<'_> {
             ))
         })
     }
+
+    /// Removes the log of a run that was not made, so that the directories can have another one.
+    pub(crate) fn discard(&self) {
+        // If the removal fails, the next run refuses the directory and says why.
+        self.logs.directories.iter().for_each(|path| _ = remove_files(path));
+    }
 }
 
 impl Drop for Begun<'_> {
@@ -175,7 +181,10 @@ fn refuse_what_has_files(path: &Path) -> Result<(), Refusal> {
                 "`--log {name}`: cannot be looked into ({error}): give a directory that is empty or not there"
             )));
         }
-        Ok(entries) => entries.count(),
+        // A lock is left behind by a log that was given up.
+        Ok(entries) => {
+            entries.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.file_name() != LOCK)).count()
+        }
     };
     if entries == 0 {
         return Ok(());

@@ -7,6 +7,7 @@ use simulations::Simulated;
 use stats::Spread;
 use stdx::{Histogram, RetryCounts};
 
+use crate::logs::Begun;
 use crate::plan::Plan;
 use crate::speed::{self, Speed};
 use crate::starvation::{Ended, Starvation};
@@ -92,6 +93,7 @@ impl Plan {
         let log = self.logs.as_ref().map(|logs| logs.begin(self, position)).transpose()?;
         machine::forget_peak_rss();
         let Some(measured) = runs::run(&self.spec(&self.subjects[subject]), monitor)? else {
+            log.iter().for_each(Begun::discard);
             return Ok(None);
         };
         if let Some((log, logged)) = log.as_ref().zip(measured.logged) {

@@ -504,7 +504,7 @@ fn concurrency(plan: &Plan, machine: &Machine) -> String {
     let raised: Vec<String> = raised.collect();
     if !raised.is_empty() {
         let raised = raised.join(", and ");
-        write!(text, " Batches need a client for each of their places: there are {raised}.")
+        write!(text, " Batches need a client for each of their places: clients are {raised}.")
             .expect("a string takes any text");
     }
     text
@@ -832,7 +832,7 @@ mod tests {
         assert!(header(&plan).contains("2 workers, 2 clients (aria 40); 5 s"), "{}", header(&plan));
         let text = explanation(&plan, &Machine::default());
         assert!(
-            text.contains("Batches need a client for each of their places: there are 40 under aria."),
+            text.contains("Batches need a client for each of their places: clients are 40 under aria."),
             "{text}"
         );
     }
@@ -1001,7 +1001,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_without_effect_are_named_before_and_after_a_run() {
+    fn settings_without_effect_are_named() {
         let set = ["ycsb.records=100", "ycsb.scan_max=7"].map(str::to_owned).to_vec();
         let request = Request { schemes: Some("silo".to_owned()), set, ..Request::new("ycsb") };
         let plan = Plan::new(catalogue(), &request).expect("legal");

@@ -36,7 +36,7 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
         growth_bytes: 0,
         growth_rows: 0.0,
         implicit: None,
-        idle: text::idle([("micro.write", writes > 0), ("micro.common", reads.min(writes) > 0)]),
+        idle: text::idle([("micro.write", writes > 0)]),
         features: vec![
             ("writes a transaction", writes as f64),
             ("conflicting transactions in flight", conflicts),

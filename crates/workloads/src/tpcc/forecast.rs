@@ -90,8 +90,11 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
 
 /// Returns the settings that change nothing, because nobody does what they are about.
 fn idle(settings: &Settings) -> Vec<&'static str> {
-    let [new_orders, payments, _, deliveries, _] = settings.weights.map(|weight| weight > 0);
+    let [new_orders, payments, _, deliveries, stock_levels] = settings.weights.map(|weight| weight > 0);
     let (is_remote, is_analytic) = (settings.warehouses > 1, settings.analytics.pct > 0.0);
+    let reads_lines = is_analytic && matches!(settings.analytics.reach, Reach::Lines(_));
+    // These look at the next order's number, which `eased` keeps elsewhere.
+    let numbers = new_orders || stock_levels || reads_lines || settings.audit_pct > 0.0;
     text::idle([
         ("tpcc.home", is_remote),
         ("tpcc.remote_item_pct", is_remote && new_orders),
@@ -100,8 +103,8 @@ fn idle(settings: &Settings) -> Vec<&'static str> {
         ("tpcc.analytic", is_analytic),
         ("tpcc.analytic_share_pct", is_analytic),
         ("tpcc.analytic_log", is_analytic),
-        ("tpcc.profile", new_orders || settings.audit_pct > 0.0),
-        ("tpcc.hot_rows", new_orders || payments),
+        ("tpcc.profile", numbers),
+        ("tpcc.hot_rows", new_orders && !settings.is_eased || payments),
         ("tpcc.commutative", payments),
         ("tpcc.rollback_pct", new_orders && !settings.is_eased),
     ])
@@ -395,6 +398,7 @@ mod tests {
         assert!(idle(&[], "analytic_share_pct") && !idle(&[("analytic_pct", "1")], "analytic_share_pct"));
         assert!(idle(&[], "home") && !idle(&[("warehouses", "2")], "home"));
         assert!(idle(&[("mix", "narrow")], "delivery") && !idle(&[], "delivery"));
+        assert!(idle(&[("mix", "0,1,0,0,0")], "profile") && !idle(&[("mix", "0,0,0,0,1")], "profile"));
         assert!(idle(&[("profile", "eased")], "rollback_pct") && !idle(&[], "rollback_pct"));
         assert!(idle(&[("mix", "1,0,0,0,0")], "commutative") && !idle(&[], "commutative"));
     }

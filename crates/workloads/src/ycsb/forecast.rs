@@ -28,7 +28,10 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
     let is_skewed = settings.distribution != Distribution::Uniform;
     let idle = text::idle([
         ("ycsb.theta", is_skewed),
-        ("ycsb.hot_placement", settings.mix.inserts || is_skewed && settings.theta > 0.0),
+        (
+            "ycsb.hot_placement",
+            settings.mix.inserts || is_skewed && settings.theta > 0.0 || settings.hot_at.is_some(),
+        ),
         ("ycsb.scan_max", settings.mix.other == Kind::Scan),
         ("ycsb.write", settings.mix.other == Kind::Update && settings.writes() > 0.0),
         ("ycsb.distinct", settings.ops_per_txn > 1),
@@ -49,7 +52,8 @@ fn operations(settings: &Settings) -> String {
         100 => "reads only".to_owned(),
         reads => format!("{reads}% reads and {}% {other}", 100 - reads),
     };
-    let inserts = if mix.inserts { ", beside 5% inserts" } else { "" };
+    let hot = if settings.hot_at.is_some() { ", beside an update of the hot row" } else { "" };
+    let inserts = if mix.inserts { ", beside 5% inserts" } else { hot };
     let transactions = match (ops_per_txn, settings.is_distinct) {
         (1, _) => "one operation a transaction".to_owned(),
         (_, true) => {
@@ -75,7 +79,8 @@ fn hot_records(settings: &Settings, generator: &Generator) -> String {
         percent(hottest_32)
     );
     let place = if settings.is_scattered { "scattered in key order" } else { "side by side in key order" };
-    match settings.distribution {
+    let beside = if settings.hot_at.is_some() { "Beside the hot row: " } else { "" };
+    let sentence = match settings.distribution {
         Distribution::Uniform => {
             format!("All records are equally hot: each gets {} of the operations.", percent(hottest))
         }
@@ -85,7 +90,8 @@ fn hot_records(settings: &Settings, generator: &Generator) -> String {
         Distribution::Latest => {
             format!("The latest records are hot, by Zipf with theta {}: {shares}.", settings.theta)
         }
-    }
+    };
+    format!("{beside}{sentence}")
 }
 
 /// The mean number of conflicting pairs of operations of two transactions. A pair conflicts if both operations are on

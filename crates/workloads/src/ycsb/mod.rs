@@ -530,6 +530,8 @@ mod tests {
             }
             let told = fixture.workload.forecast().sentences.join(" ");
             assert!(told.contains(&format!("Operation {} of the 8", at + 1)), "{told}");
+            assert!(told.contains("reads only, beside an update of the hot row"), "{told}");
+            assert!(told.contains("Beside the hot row: "), "{told}");
         }
         assert!(refusal("ycsb.workload=d ycsb.hot_row=first").contains("workload custom"));
     }

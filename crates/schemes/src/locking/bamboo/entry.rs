@@ -29,7 +29,7 @@ pub const ENTRY: Entry = Entry {
         Published {
             setting: "bamboo.dynamic_attempts",
             value: "1000000",
-            place: "Guo, Wu, Yan, Yu, SIGMOD 2021, timestamps at the first conflict",
+            place: "Guo, Wu, Yan, Yu, SIGMOD 2021, timestamps at the first conflict, always",
         },
     ],
     toggles: &[

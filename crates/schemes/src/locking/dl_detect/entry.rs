@@ -12,7 +12,10 @@ pub const ENTRY: Entry = Entry {
         says: "updates read before they write: the scheme is not told that a read is for an update",
         given: &[("run.read_for_update", "off")],
     }],
-    published: &[Published { setting: "dl_detect.victim", value: "fewest_locks", place: "DBx1000" }],
+    published: &[
+        Published { setting: "dl_detect.timeout_us", value: "1000", place: "DBx1000" },
+        Published { setting: "dl_detect.victim", value: "fewest_locks", place: "DBx1000" },
+    ],
     plants: &[
         Planted::new(&two_phase::plants::TWO_PHASE_UNLOCKS_READS),
         Planted::new(&two_phase::plants::TWO_PHASE_UNLOCKS_MISSES),

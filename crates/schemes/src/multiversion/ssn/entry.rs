@@ -15,7 +15,7 @@ pub const ENTRY: Entry = Entry {
     published: &[Published {
         setting: "ssn.wait_us",
         value: "0",
-        place: "the public program of ERMIA, which tries again at once",
+        place: "the public program of ERMIA, which waits for nobody before a retry",
     }],
     toggles: &[
         Toggle { says: "waiting: a writer is not waited for", setting: "ssn.wait_us", value: "0" },

@@ -14,7 +14,11 @@ pub const ENTRY: Entry = Entry {
             given: &[("mocc.hot", "0"), ("run.read_for_update", "off")],
         },
     ],
-    published: &[Published { setting: "mocc.epoch_ms", value: "20", place: "the public program of FOEDUS" }],
+    published: &[Published {
+        setting: "mocc.epoch_ms",
+        value: "20",
+        place: "the public program of FOEDUS; an era has as many epochs, so that it is shorter",
+    }],
     toggles: &[
         Toggle { says: "locks for reads: on whatever is read", setting: "mocc.hot", value: "0" },
         Toggle { says: "locks for reads: after an abort alone", setting: "mocc.hot", value: "21" },

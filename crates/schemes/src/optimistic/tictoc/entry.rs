@@ -27,7 +27,7 @@ pub const ENTRY: Entry = Entry {
         Published {
             setting: "tictoc.write_order",
             value: "address",
-            place: "Yu, Pavlo, Sanchez, Devadas, SIGMOD 2016, validation phase",
+            place: "Yu, Pavlo, Sanchez, Devadas, SIGMOD 2016, validation phase, by keys: any fixed order",
         },
         Published {
             setting: "tictoc.commit_locks",

@@ -130,7 +130,7 @@ impl<'s> Loaded<'s> {
     }
 
     /// The orders that wait for their prices in the long run: each for a sixth of the period of prices, if
-    /// Market-Feeds bring it, and at most until the next Trade-Cleanup. `None` if they wait for ever.
+    /// Market-Feeds bring it, and at most until the next Trade-Cleanup. `None` if they wait forever.
     pub(super) fn pending(&self) -> Option<f64> {
         let shares = shares(self.settings);
         if shares[TRADE_ORDER] <= 0.0 {
@@ -191,6 +191,9 @@ impl<'s> Loaded<'s> {
 /// Returns the share of the groups that have no account: of the ten places for accounts that each customer has, the
 /// last ones may be empty, and a small group may lie among these.
 pub(super) fn empty_groups(settings: &Settings) -> f64 {
+    if settings.group >= ACCOUNT_SLOTS {
+        return 0.0;
+    }
     let customers = settings.scale.customers;
     let empty =
         |customer: u32| (ACCOUNT_SLOTS + 1).saturating_sub(u64::from(accounts(customer)) + settings.group);

@@ -10,9 +10,9 @@ use super::rows::{
     AssetsHistory, CashTransaction, HoldingHistory, Settlement, Trade, TradeExecutor, TradeHistory,
     TradeRequest,
 };
-use super::settings::{ANALYTIC, MARKET_FEED, Settings, TRADE_ORDER, TRADE_RESULT, TYPES};
+use super::settings::{ANALYTIC, MARKET_FEED, Settings, TRADE_CLEANUP, TRADE_ORDER, TRADE_RESULT, TYPES};
 use crate::text;
-use loaded::{BASKET, CHANGES_OF_TRADE, Loaded};
+use loaded::{BASKET, CHANGES_OF_TRADE, Loaded, empty_groups};
 use sentences::{active, analytic, data, homes, hottest, market, mix, short_lookups, touched_rows};
 
 /// Broker-Volume.
@@ -108,6 +108,7 @@ fn active_brokers(settings: &Settings) -> f64 {
 pub(super) fn shares(settings: &Settings) -> [f64; TYPES] {
     let mut rates: [f64; TYPES] = core::array::from_fn(|kind| settings.mix.drawn(kind));
     rates[TRADE_ORDER] *= COMMITTED_ORDERS;
+    rates[ANALYTIC] *= 1.0 - empty_groups(settings);
     let answered = if feeds(settings) { 1.0 } else { 1.0 - LIMITS };
     rates[TRADE_RESULT] = rates[TRADE_ORDER] * answered;
     rates[MARKET_FEED] = if feeds(settings) { rates[TRADE_RESULT] / RESULTS_OF_FEED } else { 0.0 };
@@ -152,10 +153,15 @@ fn multi_home(settings: &Settings, shares: &[f64; TYPES]) -> f64 {
 fn growth(settings: &Settings, shares: &[f64; TYPES]) -> (f64, f64) {
     let triggered = if feeds(settings) { LIMITS } else { 0.0 };
     let logged = if settings.logs_analytics { shares[ANALYTIC] } else { 0.0 };
-    let waiting = if feeds(settings) { 0.0 } else { LIMITS };
+    let waiting = if feeds(settings) || shares[TRADE_CLEANUP] > 0.0 { 0.0 } else { LIMITS };
+    // A Trade-Cleanup submits what waits, and cancels it.
+    let canceled = if feeds(settings) || shares[TRADE_CLEANUP] <= 0.0 { 0.0 } else { 2.0 * LIMITS };
     let kinds = [
         (shares[TRADE_ORDER], size_of::<Trade>() + size_of::<TradeExecutor>()),
-        (shares[TRADE_ORDER] + shares[TRADE_RESULT] * (1.0 + triggered), size_of::<TradeHistory>()),
+        (
+            shares[TRADE_ORDER] * (1.0 + canceled) + shares[TRADE_RESULT] * (1.0 + triggered),
+            size_of::<TradeHistory>(),
+        ),
         (shares[TRADE_ORDER] * waiting, size_of::<TradeRequest>()),
         (shares[TRADE_RESULT], size_of::<Settlement>()),
         (shares[TRADE_RESULT] * CASH, size_of::<CashTransaction>()),
@@ -302,7 +308,9 @@ mod tests {
     fn small_groups_may_be_empty() {
         let text = |pct: &str| said(&format!("tpce.mix=hybrid tpce.group_pct={pct}")).sentences.join("\n");
         // A customer has five of ten places in the mean, so that half of the groups of one place have no account.
-        assert!(text("0.01").contains("50% of them find no account in their group and roll back"));
+        assert!(text("0.01").contains("50% of those that are sent find no account in their group and roll"));
+        let shares = shares(&tpce("tpce.mix=hybrid tpce.group_pct=0.01").settings);
+        assert!((shares[ANALYTIC] - 0.1 / 0.9).abs() < 5e-3, "half of a fifth commits: {}", shares[ANALYTIC]);
         assert!(!text("1").contains("roll back"));
     }
 

@@ -58,7 +58,7 @@ pub(super) fn touched_rows(loaded: &Loaded, shares: &[f64; TYPES]) -> String {
         })
         .collect();
     let growing = if shares[BROKER_VOLUME] > 0.0 && loaded.pending().is_none() {
-        "; broker_volume reads more the longer the run lasts, because orders wait for ever"
+        "; broker_volume reads more the longer the run lasts, because orders wait forever"
     } else {
         ""
     };
@@ -162,7 +162,10 @@ pub(super) fn analytic(settings: &Settings, loaded: &Loaded, shares: &[f64; TYPE
     let (accounts, positions) = loaded.group(settings);
     let empty = empty_groups(settings);
     let empty = if empty > 0.0 {
-        format!("{} of them find no account in their group and roll back; ", percent(100.0 * empty))
+        format!(
+            "{} of those that are sent find no account in their group and roll back; ",
+            percent(100.0 * empty)
+        )
     } else {
         String::new()
     };

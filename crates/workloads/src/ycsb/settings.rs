@@ -69,8 +69,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         range: Range::Choice(&["none", "first", "middle", "last"]),
         unit: "",
         doc: "whether one operation of each transaction updates the same record, and which one does: the hot spot of \
-              studies of locks that are released early; the others are drawn as without it, but distinct ones never take \
-              this row",
+              studies of locks that are released early; the others are drawn as without it, but distinct ones never \
+              take this row",
         stresses: "how long a transaction keeps others from what all of them write",
     },
     Setting {

@@ -349,6 +349,16 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_run_that_is_interrupted_before_its_rows_are_loaded_is_not_made() {
+        let set = vec!["ycsb.records=100".to_owned()];
+        let (schemes, workers) = (Some("silo".to_owned()), Some(1));
+        let plan = Plan::new(catalogue(), &Request { schemes, workers, set, ..Request::new("ycsb") });
+        let monitor = Monitor::new(1);
+        monitor.control.interrupt();
+        assert!(plan.expect("legal").measure(0, &monitor).expect("possible").is_none());
+    }
+
+    #[test]
     fn a_run_that_failed_its_check_is_no_result() {
         let results = Results { records: vec![failed(0, 0), record(1, 0, 100)] };
         assert!(results.is_failed());

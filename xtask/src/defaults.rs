@@ -17,74 +17,27 @@ pub(crate) const FORM: &str = "[--simulated] [SCHEME|SETTING]..";
 /// The rounds of native runs. In each, every value has its turn, in an order that is another one each time.
 const ROUNDS: usize = 5;
 /// The length of a native run.
-const NATIVE: [&str; 9] =
-    ["--workers", "2", "--seconds", "0.5", "--warmup", "0.1", "--no-check", "--format", "json"];
+const NATIVE: &str = "--workers 2 --seconds 0.5 --warmup 0.1 --no-check --format json";
 /// The length of a simulated run, and its machine: one socket.
-const SIMULATED: [&str; 12] = [
-    "--machine",
-    "hpe-superdome-flex",
-    "--cores",
-    "28",
-    "--txns",
-    "150",
-    "--warmup-txns",
-    "60",
-    "--patience",
-    "1",
-    "--format",
-    "json",
-];
+const SIMULATED: &str =
+    "--machine hpe-superdome-flex --cores 28 --txns 150 --warmup-txns 60 --patience 1 --format json";
 
-/// A workload, with the words that make it.
-struct Kind {
-    name: &'static str,
-    words: &'static [&'static str],
-}
-
-/// One hot spot and ordered indexes; short transactions on skewed records; a few accounts that most transfers meet;
-/// and no conflicts to speak of.
-const KINDS: [Kind; 4] = [
-    Kind { name: "TPC-C", words: &["tpcc", "--set", "tpcc.items=10000"] },
-    Kind {
-        name: "YCSB, hot",
-        words: &[
-            "ycsb",
-            "--set",
-            "ycsb.theta=0.95",
-            "--set",
-            "ycsb.ops_per_txn=10",
-            "--set",
-            "ycsb.records=100000",
-            "--set",
-            "ycsb.value_bytes=104",
-        ],
-    },
-    Kind {
-        name: "SmallBank, hot",
-        words: &[
-            "smallbank",
-            "--set",
-            "smallbank.choice=hotspot",
-            "--set",
-            "smallbank.hotspot_accounts=20",
-            "--set",
-            "smallbank.accounts=100000",
-        ],
-    },
-    Kind {
-        name: "YCSB, uniform",
-        words: &[
-            "ycsb",
-            "--set",
-            "ycsb.theta=0",
-            "--set",
-            "ycsb.ops_per_txn=10",
-            "--set",
-            "ycsb.records=100000",
-            "--set",
-            "ycsb.value_bytes=104",
-        ],
-    },
+/// Workloads by name, with the words that make them: one hot spot and ordered indexes; short transactions on skewed
+/// records; a few accounts that most transfers meet; and no conflicts to speak of.
+const KINDS: [(&str, &str); 4] = [
+    ("TPC-C", "tpcc --set tpcc.items=10000"),
+    (
+        "YCSB, hot",
+        "ycsb --set ycsb.theta=0.95 --set ycsb.ops_per_txn=10 --set ycsb.records=100000 --set ycsb.value_bytes=104",
+    ),
+    (
+        "SmallBank, hot",
+        "smallbank --set smallbank.choice=hotspot --set smallbank.hotspot_accounts=20 --set smallbank.accounts=100000",
+    ),
+    (
+        "YCSB, uniform",
+        "ycsb --set ycsb.theta=0 --set ycsb.ops_per_txn=10 --set ycsb.records=100000 --set ycsb.value_bytes=104",
+    ),
 ];
 
 /// Measures all settings of the named schemes, or of all, and prints a table.
@@ -106,7 +59,7 @@ pub(crate) fn measure(house: &House, words: &[&str]) -> Result<(), Unmade> {
         return Err(Unmade::Refused(says));
     }
     settings.retain(|setting| names.is_empty() || names.iter().any(|name| is_of(setting, name)));
-    let heads: Vec<String> = KINDS.iter().map(|kind| format!("{:>22}", kind.name)).collect();
+    let heads: Vec<String> = KINDS.iter().map(|(name, _)| format!("{name:>22}")).collect();
     println!("{:<44}{}", "setting", heads.join(""));
     for scheme in schemes.iter().filter_map(|scheme| scheme["name"].as_str()) {
         let changes = changes(settings, scheme);
@@ -114,8 +67,9 @@ pub(crate) fn measure(house: &House, words: &[&str]) -> Result<(), Unmade> {
             continue;
         }
         let mut cells = vec![String::new(); changes.len()];
-        for kind in &KINDS {
-            let ratios = ratios(&contend, scheme, kind, &changes, is_simulated).map_err(Unmade::Failed)?;
+        for (_, workload) in KINDS {
+            let ratios =
+                ratios(&contend, scheme, workload, &changes, is_simulated).map_err(Unmade::Failed)?;
             for (cell, of) in cells.iter_mut().zip(&ratios) {
                 cell.extend([format!("{:>22}", told(of))]);
             }
@@ -173,7 +127,7 @@ fn others(standard: &str, range: &str) -> Vec<String> {
 fn ratios(
     contend: &Path,
     scheme: &str,
-    kind: &Kind,
+    workload: &str,
     changes: &[(String, String)],
     is_simulated: bool,
 ) -> Result<Vec<Vec<f64>>, String> {
@@ -181,9 +135,8 @@ fn ratios(
     for round in 0..if is_simulated { 1 } else { ROUNDS } {
         let throughput = |change: Option<&(String, String)>| {
             let mut command = Command::new(contend);
-            let (verb, length) =
-                if is_simulated { ("simulate", &SIMULATED[..]) } else { ("run", &NATIVE[..]) };
-            command.arg(verb).args(kind.words).args(["--scheme", scheme]).args(length);
+            let (verb, length) = if is_simulated { ("simulate", SIMULATED) } else { ("run", NATIVE) };
+            command.arg(verb).args(workload.split(' ')).args(["--scheme", scheme]).args(length.split(' '));
             if let Some((name, value)) = change {
                 command.args(["--set", &format!("{name}={value}")]);
             }

@@ -9,4 +9,6 @@ sync::plants! {
         "does not count a leaf that an own insert has split off among the leaves that it has read";
     MOVES_UNASKED: "moves_unasked",
         "does not ask rows found by a secondary key whether they still have it";
+    FOUND_TRUSTED: "found_trusted",
+        "takes a row that was found for the footprint, although rows have left its index since";
 }

@@ -1,6 +1,7 @@
 //! Sessions: typed rows above, words below. [`Session::attempt`] is the one way to run an attempt.
 
 mod erased;
+mod found_rows;
 mod moving;
 mod prefetch;
 mod private;
@@ -27,6 +28,7 @@ use crate::{
     Transaction, Write,
 };
 
+pub(crate) use found_rows::FoundRows;
 use moving::Move;
 use private::Private;
 use unlinks::Unlinks;
@@ -56,9 +58,11 @@ pub struct Session<'db, S: Scheme, O: Observer = (), L: Sink = ()> {
     /// Instead of the three above, where indexes change at the commit.
     // Boxed, like the three: a session moves onto its fiber, which has room for a thousand bytes.
     private: Box<Private<'db, S>>,
-    /// Whether the running attempt is a planned one: its footprint was found a batch ago at most, so that what it will
-    /// touch is mostly in a cache, and to ask for it again costs more than it saves.
-    is_fetched: bool,
+    /// The purpose of the running attempt, under schemes that plan.
+    step: Step,
+    /// The rows that were found for the transaction before, if the running attempt is a planned one; or the rows that
+    /// are being found.
+    found: Box<FoundRows<'db, S>>,
     /// Whether an update reads first, as if it did not know yet that it will write.
     reads_first: bool,
 }
@@ -86,9 +90,17 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
             deleted,
             moves,
             private,
-            is_fetched: false,
+            step: Step::Whole,
+            found: Box::default(),
             reads_first: false,
         }
+    }
+
+    /// Whether the running attempt is a planned one: its footprint was found a batch ago at most, so that what it will
+    /// touch is mostly in a cache, and to ask for it again costs more than it saves.
+    #[inline]
+    fn is_planned(&self) -> bool {
+        S::Driver::PLANS && self.step == Step::Planned
     }
 
     /// The session's database.
@@ -153,7 +165,12 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         self.db.scheme().await_others(&mut self.txn, ticket);
         self.sink.begin();
         if S::Driver::PLANS {
-            self.is_fetched = ticket.step == Step::Planned;
+            self.step = ticket.step;
+            match ticket.step {
+                Step::Rehearsal => self.found.clear(),
+                Step::Planned => self.found.begin(),
+                Step::Whole | Step::Alone => {}
+            }
         }
         self.db.scheme().slot(&mut self.txn).pin();
         let mut attempt = Attempt { session: self, is_over: false };
@@ -188,6 +205,13 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         self.rehearse(plan, ticket, |txn| txn.foresee(known));
     }
 
+    /// Asks for the memory of the indexes in which [`foresee`](Self::foresee) will search.
+    pub(crate) fn prefetch(&self, known: &[KnownKey]) {
+        for known in known {
+            touches::prefetch(self.db.tables().get(known.table), known);
+        }
+    }
+
     /// Does a worker's share of the plan.
     pub(crate) fn plan(&mut self, plan: &S::Plan<'db>, worker: usize, workers: usize)
     where
@@ -199,12 +223,18 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         scheme.slot(&mut self.txn).unpin();
     }
 
-    /// The next attempt is the planned one of the transaction at this place.
-    pub(crate) fn prepare(&mut self, plan: &S::Plan<'db>, place: usize)
+    /// The rows that were found for the transaction that was foreseen or rehearsed last.
+    pub(crate) fn found(&mut self) -> &mut FoundRows<'db, S> {
+        &mut self.found
+    }
+
+    /// The next attempt is the planned one of the transaction at this place, for which these rows were found.
+    pub(crate) fn prepare(&mut self, plan: &S::Plan<'db>, place: usize, found: &mut FoundRows<'db, S>)
     where
         S: Planning,
     {
         S::prepare(plan, &mut self.txn, place);
+        found.hand_over(&mut self.found);
     }
 
     /// Whether the attempt that has just ended is to be made again with what was prepared for it.
@@ -589,7 +619,7 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
 
     #[inline]
     fn prefetch<G: Groups>(&mut self, groups: G, keys: impl Iterator<Item = G::Key>) {
-        if S::Driver::PLANS && self.session.is_fetched {
+        if self.session.is_planned() {
             return;
         }
         let groups = (groups.id(), numbers(groups));

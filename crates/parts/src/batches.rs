@@ -19,26 +19,31 @@ const BATCH_MAX: u64 = (VersionStamp::UNDECIDED - 1) >> PLACE_BITS;
 pub struct BatchSize {
     /// The number of places; 0 if it follows from the number of workers.
     given: usize,
-    /// The number of places that up to [`FEW`](Self::FEW) workers get.
-    least: usize,
+    standard: StandardSize,
+}
+
+/// The number of places that follows from the number of workers.
+#[derive(Clone, Copy, Debug)]
+pub struct StandardSize {
+    /// The number of places for each worker.
+    pub each: usize,
+    /// The minimum number of places.
+    pub least: usize,
 }
 
 impl BatchSize {
-    /// The number of workers from which on batches grow with the workers.
-    const FEW: usize = 4;
     /// The maximum number of places.
     pub const MAX: usize = 10_000;
 
-    /// The size that a setting gives: so many places or, with 0, `least` for up to four workers and as many for each
-    /// further four.
-    pub const fn new(given: usize, least: usize) -> Self {
-        Self { given, least }
+    /// The size that a setting gives: so many places or, with 0, the standard size.
+    pub const fn new(given: usize, standard: StandardSize) -> Self {
+        Self { given, standard }
     }
 
     /// The number of places for so many workers.
     pub fn of(self, workers: usize) -> usize {
         match self.given {
-            0 => (self.least / Self::FEW * workers).clamp(self.least, Self::MAX),
+            0 => (self.standard.each * workers).clamp(self.standard.least, Self::MAX),
             given => given,
         }
     }
@@ -46,7 +51,7 @@ impl BatchSize {
     /// The facts of a scheme with such batches. Clients above [`MAX`](Self::MAX) wait for the next batch.
     pub fn facts(self, info: &Info) -> Facts {
         let (clients_min, clients_min_per_worker) = match self.given {
-            0 => (self.least, self.least / Self::FEW),
+            0 => (self.standard.least, self.standard.each),
             given => (given, 1),
         };
         Facts { clients_min, clients_min_per_worker, ..Facts::of(info) }
@@ -154,12 +159,12 @@ mod tests {
 
     #[test]
     fn batches_grow_with_the_workers_unless_their_size_is_given() {
-        let standard = BatchSize::new(0, 64);
-        assert_eq!(
-            [1, 4, 5, 56, 1_568].map(|workers| standard.of(workers)),
-            [64, 64, 80, 896, BatchSize::MAX]
-        );
-        assert_eq!([1, 56].map(|workers| BatchSize::new(7, 64).of(workers)), [7, 7]);
+        let (planned, few) = (StandardSize { each: 16, least: 16 }, StandardSize { each: 4, least: 16 });
+        let sizes = |size: BatchSize| [1, 4, 5, 56, 1_568].map(|workers| size.of(workers));
+        let standard = BatchSize::new(0, planned);
+        assert_eq!(sizes(standard), [16, 64, 80, 896, BatchSize::MAX]);
+        assert_eq!(sizes(BatchSize::new(0, few)), [16, 16, 20, 224, 6_272]);
+        assert_eq!(sizes(BatchSize::new(7, planned)), [7; 5]);
         let info = Info {
             name: "batched",
             title: "",
@@ -177,7 +182,7 @@ mod tests {
                 "a client for each place"
             );
         }
-        assert_eq!(BatchSize::new(7, 64).facts(&info).clients(1, 2), 7);
+        assert_eq!(BatchSize::new(7, planned).facts(&info).clients(1, 2), 7);
     }
 
     #[test]

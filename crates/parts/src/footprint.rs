@@ -65,6 +65,8 @@ struct Touched {
 pub struct Footprint {
     touched: AccessSet<Touched>,
     is_boundless: bool,
+    /// The position of the number that a planned attempt is expected to touch next.
+    turn: usize,
 }
 
 impl Footprint {
@@ -112,6 +114,14 @@ impl Footprint {
     #[inline]
     pub fn covers(&self, number: u64, mode: Mode) -> bool {
         self.find(number).is_some_and(|touched| touched.mode.covers(mode))
+    }
+
+    /// Like [`covers`](Self::covers), for the touches of an attempt, which come mostly in the order in which they were
+    /// foreseen.
+    #[inline]
+    fn covers_next(&mut self, number: u64, mode: Mode) -> bool {
+        let found = self.touched.find_in_turn(number as usize, &mut self.turn);
+        found.is_some_and(|at| self.touched.get(at).mode.covers(mode))
     }
 
     /// Whether the footprint has the number of a key that was missing, in a mode that covers this one for the row that
@@ -168,7 +178,8 @@ impl Coverage {
         match step {
             Step::Rehearsal => self.footprint.clear(),
             Step::Planned if self.footprint.is_boundless => return Err(Abort::Footprint),
-            Step::Planned | Step::Whole | Step::Alone => {}
+            Step::Planned => self.footprint.turn = 0,
+            Step::Whole | Step::Alone => {}
         }
         Ok(())
     }
@@ -269,7 +280,9 @@ impl Coverage {
         let number = self.stretch().unwrap_or_else(|| Footprint::of_record(id));
         match self.step {
             Step::Rehearsal => self.footprint.add(number, mode),
-            Step::Planned if !(self.footprint.covers(number, mode) || self.is_covered_otherwise(mode)) => {
+            Step::Planned
+                if !(self.footprint.covers_next(number, mode) || self.is_covered_otherwise(mode)) =>
+            {
                 return Self::lack();
             }
             Step::Planned | Step::Whole | Step::Alone => {}

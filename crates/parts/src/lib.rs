@@ -40,7 +40,7 @@ mod write_buffer;
 #[doc(hidden)]
 pub use engine;
 
-pub use batches::{BatchSize, Batches, Numbered};
+pub use batches::{BatchSize, Batches, Numbered, StandardSize};
 pub use buffered_writes::{Buffered, BufferedWrites, Buffers, Expected, Present, WriteOrder};
 pub use claimed::{Claimed, Existence};
 pub use commit_epoch::{CommitEpoch, fence_reads};

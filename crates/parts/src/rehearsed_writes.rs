@@ -10,7 +10,21 @@ use crate::version_chain::{Chained, is_absent};
 
 /// The writes of a rehearsal, to records that are version chains. No version is added to the chains meanwhile.
 #[derive(Debug)]
-pub struct RehearsedWrites<'db, S: Chained>(BufferedWrites<'db, S, u32>);
+pub struct RehearsedWrites<'db, S: Chained>(BufferedWrites<'db, S, Rehearsed>);
+
+/// A note about a record that is written.
+#[derive(Clone, Copy, Debug)]
+struct Rehearsed {
+    /// How often it is written.
+    times: u32,
+    /// Whether the rehearsal has made the record.
+    is_new: bool,
+}
+
+impl Rehearsed {
+    /// A record that was there before is written once.
+    const ONCE: Self = Self { times: 1, is_new: false };
+}
 
 impl<'db, S: Chained> RehearsedWrites<'db, S> {
     /// Makes an empty set of writes for the attempts of a slot.
@@ -24,9 +38,10 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
         self.0.clear();
     }
 
-    /// The records, each with the number of times that it was written.
+    /// The records that were there before, each with the number of times that it was written.
     pub fn iter(&self) -> impl Iterator<Item = (RecordRef<'db, S>, u32)> {
-        self.0.iter().map(|write| (write.record, write.note))
+        let known = self.0.iter().filter(|write| !write.note.is_new);
+        known.map(|write| (write.record, write.note.times))
     }
 
     /// The position of the write to a record.
@@ -53,7 +68,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
         how: Write,
     ) -> Result<Option<&mut [u64]>, Abort> {
         if let Some(own) = self.0.find(record) {
-            *self.0.note_mut(own) += 1;
+            self.0.note_mut(own).times += 1;
             return Ok(self.0.value_mut(own));
         }
         coverage.foresee(record.id(), true)?;
@@ -64,7 +79,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
             let words = slot.words(before).expect("nobody writes during rehearsals");
             self.0.room_mut(value).copy_from_slice(words);
         }
-        Ok(self.0.push(record, Some(value), 1))
+        Ok(self.0.push(record, Some(value), Rehearsed::ONCE))
     }
 
     /// As [`Planning::foresee`](engine::Planning::foresee).
@@ -80,21 +95,22 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
         coverage.foresee(record.id(), is_written)?;
         if is_written {
             match self.0.find(record) {
-                Some(own) => *self.0.note_mut(own) += 1,
-                None => _ = self.0.push(record, None, 1),
+                Some(own) => self.0.note_mut(own).times += 1,
+                None => _ = self.0.push(record, None, Rehearsed::ONCE),
             }
         }
         Ok(())
     }
 
     /// As [`Scheme::insert`](engine::Scheme::insert), of a record that has no value except one from this rehearsal.
-    pub fn insert(&mut self, record: RecordRef<'db, S>) -> Option<&mut [u64]> {
+    pub fn insert(&mut self, slot: &Slot<'db, S>, record: RecordRef<'db, S>) -> Option<&mut [u64]> {
         if let Some(own) = self.0.find(record) {
-            *self.0.note_mut(own) += 1;
+            self.0.note_mut(own).times += 1;
             return self.0.give(own);
         }
         let value = self.0.room(record);
-        self.0.push(record, Some(value), 1)
+        let is_new = slot.newest(record).is_none();
+        self.0.push(record, Some(value), Rehearsed { is_new, ..Rehearsed::ONCE })
     }
 
     /// As [`Scheme::delete`](engine::Scheme::delete).
@@ -114,12 +130,12 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
             coverage.record(record.id(), Mode::Exclusive)?;
         }
         if let Some(own) = own {
-            *self.0.note_mut(own) += 1;
+            self.0.note_mut(own).times += 1;
             return Ok(self.0.take(own));
         }
         let has_value = !is_absent(slot.newest(record));
         if has_value {
-            self.0.push(record, None, 1);
+            self.0.push(record, None, Rehearsed::ONCE);
         }
         Ok(has_value)
     }

@@ -54,18 +54,12 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
     }
 
     /// Takes over the footprint of the transaction at a place, and its writes.
-    pub fn declare(
-        &self,
-        place: usize,
-        slot: &Slot<'db, S>,
-        footprint: &mut Footprint,
-        writes: &RehearsedWrites<'db, S>,
-    ) {
+    pub fn declare(&self, place: usize, footprint: &mut Footprint, writes: &RehearsedWrites<'db, S>) {
         if !footprint.is_boundless() {
             self.locks.declare(place, footprint);
-            for (record, times) in writes.iter().filter(|(record, _)| slot.newest(*record).is_some()) {
+            for (record, times) in writes.iter() {
                 let number = Footprint::of_record(record.id());
-                // A record without a number of its own is in a stretch, or was inserted by the attempt itself.
+                // A record without a number of its own is in a stretch.
                 if footprint.covers(number, Mode::Shared) {
                     let manager = number as usize % self.writes.len();
                     let mut writes = self.writes[manager].lock();
@@ -118,7 +112,7 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
 }
 
 /// The position of an attempt's own version of a record, for a new value, where the attempt has not written one: the
-/// record's placeholder, or a version that is pushed now, as by [`push_numbered`].
+/// record's placeholder, if it has one at this position, or a version that is pushed now, as by [`push_numbered`].
 ///
 /// # Errors
 /// When the record has neither a placeholder nor a lock.
@@ -129,10 +123,11 @@ pub fn own_version<'db, S: Chained>(
     slot: &mut Slot<'db, S>,
     coverage: &Coverage,
     own: &mut OwnVersions<'db, S>,
-    record: RecordRef<'db, S>,
+    (record, placeholder): (RecordRef<'db, S>, Option<usize>),
     (number, watermark): (u64, u64),
 ) -> Result<usize, Abort> {
-    if let Some(at) = own.write(record) {
+    if let Some(at) = placeholder {
+        own.write(at);
         return Ok(at);
     }
     // A row that is there has its place in the order by its stretch or, if it was inserted within the batch, by its

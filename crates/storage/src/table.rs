@@ -18,7 +18,7 @@ use crate::schema::{FirstMemory, GroupDecl, Lookup, NoMemory, Schema, TableDecl}
 use crate::shape::{Data, DataKind, LeafMeta, Shape};
 use crate::version;
 use sync::Padded;
-use sync::atomic::Ordering;
+use sync::atomic::{AtomicU32, Ordering};
 
 /// An index of any kind and key width. A table's index is matched once per operation, by a branch that
 /// always goes the same way; the search below is generic and inlined.
@@ -269,6 +269,8 @@ pub struct TableStore<S: Shape> {
     /// By column group, by position.
     pub(crate) secondary: Vec<Vec<Secondary<S::Leaf>>>,
     key: KeyDecl,
+    /// How many rows have left the primary index, as far as that is counted.
+    removals: Padded<AtomicU32>,
     /// The memory of rows that are made at the first look, in simulated databases.
     pub(crate) implicit: Option<Box<Apart>>,
 }
@@ -393,6 +395,7 @@ impl<S: Shape> TableStore<S> {
             primary,
             key: decl.key,
             secondary: decl.groups.iter().map(secondary_of).collect(),
+            removals: Padded::default(),
             implicit: None,
         })
     }
@@ -417,6 +420,19 @@ impl<S: Shape> TableStore<S> {
     #[inline]
     pub fn lookup(&self) -> Lookup {
         self.lookup
+    }
+
+    /// Counts a row that leaves the primary index, for attempts that remember rows which they found there.
+    #[inline]
+    pub fn count_removal(&self) {
+        // Relaxed, here and below: an attempt that may not miss a removal has a lock that its writer gave up later.
+        self.removals.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many removals were counted. After 2^32 it begins again from zero.
+    #[inline]
+    pub fn removals(&self) -> u32 {
+        self.removals.load(Ordering::Relaxed)
     }
 
     /// Whether the values of rows stand behind their records, so that [`RowRef::prefetch`] does not reach them.

@@ -30,6 +30,7 @@ use sync::{Broken, Latched, clock, fiber, waiter};
 use super::batch::{self, Alarm, Board, Client, Desk, Left, Request, has_rest, is_sampled, ticket};
 use super::{Driver, Job, Part, Stage, Tally, is_aborted};
 use crate::meter::Phase;
+use crate::session::FoundRows;
 use crate::{
     Abort, Database, InputFootprint, InsertAt, Ledger, Observe, Planning, Scratch, Session, Step, Ticket,
     Touch,
@@ -66,6 +67,7 @@ impl<S: Planning> Driver<S> for Planned {
             left: (0..places).map(|_| Latched::default()).collect(),
             lent: (0..places).map(|_| Latched::default()).collect(),
             given_back: (0..places).map(|_| Latched::default()).collect(),
+            found: (0..places).map(|_| Latched::default()).collect(),
         }
     }
 
@@ -105,8 +107,11 @@ impl<S: Planning> Driver<S> for Planned {
 }
 
 /// The maximum number of open attempts of a worker. With the session that holds what rehearsals find, a worker has no
-/// more sessions than places, or two.
+/// more sessions than places, or two. A worker alone needs one: the attempts before its own have ended.
 fn runners<S: Planning>(scheme: &S, job: &Job) -> usize {
+    if job.workers == 1 {
+        return 1;
+    }
     let share = places_max(scheme, job) / job.workers;
     share.saturating_sub(1).clamp(1, scheme.open_max())
 }
@@ -129,6 +134,8 @@ pub struct Shared<'r, S: Planning> {
     lent: Box<[Latched<Option<Client>>]>,
     /// By place: the client on its way back, when another worker has executed its transaction.
     given_back: Box<[Latched<Option<GivenBack>>]>,
+    /// By place: the rows that were found for its transaction.
+    found: Box<[Latched<FoundRows<'r, S>>]>,
 }
 
 /// A client whose transaction another worker has executed.
@@ -224,7 +231,7 @@ impl<'s, 'r, S: Planning, V: Observe> Runner<'s, 'r, S, V> {
     fn run(&mut self, place: usize, mut ticket: Ticket, client: &mut Client, is_sampled: bool) -> Ran {
         let Part { control, worker, .. } = self.part;
         let (plan, session, scratch) = (&self.shared.plan, &mut self.session, &mut self.scratch);
-        session.prepare(plan, place);
+        session.prepare(plan, place, &mut self.shared.found[place].lock());
         let mut reruns = 0;
         let result = loop {
             let result = batch::attempt(self.part, session, &ticket, &mut client.call, scratch, is_sampled);
@@ -255,8 +262,10 @@ struct Worker<'s, 'r, S: Planning, V: Observe> {
     waiting: Vec<usize>,
     /// Whether other workers may execute the requests of these clients.
     moves: bool,
-    /// The footprint of the present input.
+    /// The rows that the input states whose footprint is found next.
     known: InputFootprint,
+    /// The same of the input after it.
+    asked: InputFootprint,
 }
 
 impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
@@ -273,6 +282,7 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
             waiting: Vec::new(),
             moves: db.scheme().moves() && job.workers > 1,
             known: InputFootprint::of_keys(),
+            asked: InputFootprint::of_keys(),
         }
     }
 
@@ -331,43 +341,64 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
         Ticket { step, ..ticket(self.part, client, place, retries) }
     }
 
-    /// Step 1.
+    /// Step 1. The index searches of each transaction are announced to the memory one transaction ahead.
     fn find_footprints(&mut self) {
-        let Part { program, job, worker, .. } = self.part;
+        let Part { job, worker, .. } = self.part;
         for place in 0..self.desk.roster.batch.len() {
-            let request = self.desk.roster.batch[place];
-            let id = request.client as usize;
+            let id = self.desk.roster.batch[place].client as usize;
             if id % job.workers != worker {
                 continue;
             }
-            let client = id / job.workers;
-            self.desk.clients[client].send(self.part, &request);
-            let ticket = self.ticket(&self.desk.clients[client], place, Step::Rehearsal);
-            let is_sampled = self.is_sampled(&request);
-            let Runner { session, scratch, .. } = &mut self.runner;
-            let call = &mut self.desk.clients[client].call;
-            if is_sampled {
-                session.meter().start();
-                session.meter().switch(Phase::Cc);
+            self.ask(place, id / job.workers);
+            if self.open.len() > 1 {
+                self.find_footprint(self.open.len() - 2);
             }
-            clock::compute(PLANNING_INSTRUCTIONS);
-            self.known.clear();
-            if !job.rehearses {
-                program.footprint(call, &mut self.known);
-            }
-            match self.known.keys() {
-                Some(known) => session.foresee(&self.shared.plan, &ticket, known),
-                None => {
-                    session.rehearse(&self.shared.plan, &ticket, |txn| program.execute(call, scratch, txn));
-                }
-            }
-            if is_sampled {
-                session.meter().stop();
-            }
-            self.open.push(Open { place, client, reruns: 0, result: None, has_rest: false });
-            if self.moves {
-                *self.shared.lent[place].lock() = Some(self.desk.clients[client].leave());
-            }
+            core::mem::swap(&mut self.known, &mut self.asked);
+        }
+        if !self.open.is_empty() {
+            self.find_footprint(self.open.len() - 1);
+        }
+    }
+
+    /// Gets the request of a client for a place, and what its input states.
+    fn ask(&mut self, place: usize, client: usize) {
+        let Part { program, job, .. } = self.part;
+        self.desk.clients[client].send(self.part, &self.desk.roster.batch[place]);
+        self.asked.clear();
+        if !job.rehearses {
+            program.footprint(&self.desk.clients[client].call, &mut self.asked);
+        }
+        if let Some(known) = self.asked.keys() {
+            self.runner.session.prefetch(known);
+        }
+        self.open.push(Open { place, client, reruns: 0, result: None, has_rest: false });
+    }
+
+    /// Finds and declares the footprint of one of this worker's transactions, whose input states what is known.
+    fn find_footprint(&mut self, nth: usize) {
+        let Part { program, .. } = self.part;
+        let shared = self.shared;
+        let Open { place, client, .. } = self.open[nth];
+        let request = self.desk.roster.batch[place];
+        let ticket = self.ticket(&self.desk.clients[client], place, Step::Rehearsal);
+        let is_sampled = self.is_sampled(&request);
+        let Runner { session, scratch, .. } = &mut self.runner;
+        let call = &mut self.desk.clients[client].call;
+        if is_sampled {
+            session.meter().start();
+            session.meter().switch(Phase::Cc);
+        }
+        clock::compute(PLANNING_INSTRUCTIONS);
+        match self.known.keys() {
+            Some(known) => session.foresee(&shared.plan, &ticket, known),
+            None => session.rehearse(&shared.plan, &ticket, |txn| program.execute(call, scratch, txn)),
+        }
+        session.found().hand_over(&mut shared.found[place].lock());
+        if is_sampled {
+            session.meter().stop();
+        }
+        if self.moves {
+            *shared.lent[place].lock() = Some(self.desk.clients[client].leave());
         }
     }
 

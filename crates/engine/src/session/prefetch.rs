@@ -6,7 +6,6 @@ use core::ops::Range;
 use storage::{CoreKey, Groups, RowRef, TableId, Which};
 
 use super::Attempt;
-use crate::driver::Driver;
 use crate::{Observer, Scheme, Sink};
 
 /// The number of keys for which an index is prefetched before it is searched: about as many cache misses as a core has
@@ -47,7 +46,7 @@ impl<S: Scheme, O: Observer, L: Sink> Attempt<'_, '_, S, O, L> {
     /// that of the rows' records with these column groups, and last, if that is elsewhere, that of their values.
     #[inline(never)]
     pub(super) fn prefetch_words<K: CoreKey>(&self, (table, groups): GroupsOf, keys: &[K]) {
-        if S::Driver::PLANS && self.session.is_fetched {
+        if self.session.is_planned() {
             return;
         }
         let index = self.tables().get(table).index(Which::Primary);

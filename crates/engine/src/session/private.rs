@@ -12,6 +12,7 @@ use storage::{AnyKey, CoreKey, Insertion, NewRow, RowRef, Slot, TableId, Which};
 
 use super::words::Scan;
 use crate::database::Unwatched;
+use crate::driver::Driver;
 use crate::{Abort, Direction, Observer, Scheme, Sink};
 use crate::{AccessSet, Position, SortedList};
 
@@ -43,6 +44,9 @@ impl<'db, S: Scheme> Change<'db, S> {
             let is_out = index.remove(&self.place.key, self.row, |_| true);
             assert!(is_out, "one commit removes a key that was there");
             if self.place.which == Which::Primary {
+                if S::Driver::PLANS {
+                    self.row.table().count_removal();
+                }
                 slot.retire_row(self.row);
             }
         }

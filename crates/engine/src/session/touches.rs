@@ -8,11 +8,8 @@ use storage::{CoreKey, RowRef, Shape, TableStore, Which};
 use super::{Attempt, Place, with_core};
 use crate::driver::Driver;
 use crate::footprint::{Known, KnownKey};
-use crate::{Abort, Observer, Planning, Scheme, Sink, Spot, Touch};
-
-/// By how many keys the search for what is known to be touched is prefetched: half of what a core has under way, since
-/// the rows that are found are asked for at once.
-const FORESEEN_AHEAD: usize = 8;
+use crate::meter::Phase;
+use crate::{Abort, Observer, Planning, Scheme, Sink, Spot, Step, Touch};
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     /// Announces an index lookup or change to the scheme, if the scheme plans.
@@ -26,6 +23,34 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
     }
 
+    /// The row of a primary key, after an announcement: without a search if it was found before the batch was planned.
+    #[inline]
+    pub(super) fn find_as_planned<K: CoreKey>(
+        &mut self,
+        store: &'db TableStore<S>,
+        key: K,
+    ) -> Result<Option<RowRef<'db, S>>, Abort> {
+        if self.session.is_planned()
+            && let Some((row, spot)) = self.session.found.next(store, key)
+        {
+            self.touch(|| Touch::Seek(spot))?;
+            self.session.meter.switch(Phase::Useful);
+            return Ok(Some(row));
+        }
+        let spot = spot(store, Which::Primary, key);
+        self.touch(|| Touch::Seek(spot))?;
+        let found = self.find(store, key)?;
+        if self.session.step == Step::Rehearsal
+            && let Some(row) = found
+        {
+            let place = Place { table: store.id(), which: Which::Primary, key: key.any() };
+            if self.session.private.find(place).is_none() {
+                self.session.found.push(key, spot, row);
+            }
+        }
+        Ok(found)
+    }
+
     /// Announces the removal from an index of a key of a row that the attempt has found.
     pub(super) fn touch_removed(&mut self, row: RowRef<'db, S>, place: Place) -> Result<(), Abort> {
         self.touch(|| removal(row.table(), place.which, place.key))
@@ -36,15 +61,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     where
         S: Planning,
     {
-        let of = |known: &KnownKey| self.tables().get(known.table);
-        known.iter().take(FORESEEN_AHEAD).for_each(|known| prefetch(of(known), known));
-        for (nth, next) in known.iter().enumerate() {
-            if let Some(ahead) = known.get(nth + FORESEEN_AHEAD) {
-                prefetch(self.tables().get(ahead.table), ahead);
-            }
-            with_core!(O, next.key, |core| self.foresee_one(next, core))?;
-        }
-        Ok(())
+        known.iter().try_for_each(|next| with_core!(O, next.key, |core| self.foresee_one(next, core)))
     }
 
     fn foresee_one<K: CoreKey>(&mut self, known: &KnownKey, key: K) -> Result<(), Abort>
@@ -52,25 +69,25 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         S: Planning,
     {
         let (scheme, store) = (self.session.db.scheme(), self.tables().get(known.table));
-        let is_written = match known.how {
+        let spot = spot(store, Which::Primary, key);
+        match known.how {
             Known::Insert(which) => {
                 self.touch(|| addition(store, which, key))?;
                 if !is_sought(store, known) {
                     return Ok(());
                 }
-                false
             }
-            Known::Read | Known::Write => {
-                self.touch(|| Touch::Seek(spot(store, Which::Primary, key)))?;
-                known.how == Known::Write
-            }
-        };
+            Known::Read | Known::Write => self.touch(|| Touch::Seek(spot))?,
+        }
         let txn = &mut self.session.txn;
         let found = key.get(store.index(Which::Primary), |leaf| scheme.read_gaps(txn, leaf))?;
         let Some(row) = found else { return Ok(()) };
+        if !matches!(known.how, Known::Insert(_)) {
+            self.session.found.push(key, spot, row);
+        }
         // The plan and the execution come to it soon.
         row.prefetch(iter::once(usize::from(known.group)));
-        scheme.foresee(&mut self.session.txn, row.record(usize::from(known.group)), is_written)
+        scheme.foresee(&mut self.session.txn, row.record(usize::from(known.group)), known.how == Known::Write)
     }
 
     /// Announces that a scan has come to a row by the key of a secondary index.
@@ -101,7 +118,7 @@ fn is_sought<S: Shape>(store: &TableStore<S>, known: &KnownKey) -> bool {
 }
 
 /// Asks for the memory of the index in which a key is looked for.
-fn prefetch<S: Shape>(store: &TableStore<S>, known: &KnownKey) {
+pub(super) fn prefetch<S: Shape>(store: &TableStore<S>, known: &KnownKey) {
     if is_sought(store, known) {
         known.key.prefetch(store.index(Which::Primary));
     }

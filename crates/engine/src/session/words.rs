@@ -10,14 +10,14 @@ use storage::{
 use sync::plant::is_planted;
 
 use super::moving::changed;
-use super::touches::{addition, range, spot};
+use super::touches::{addition, range};
 use super::{Attempt, Place, Session, Unlink, installs};
 use crate::Position;
 use crate::driver::Driver;
 use crate::meter::Phase;
 use crate::observer::{Facet, mark_of, row_words, row_words_mut, set_mark};
 use crate::own_writes;
-use crate::{Abort, Direction, Observer, Scheme, Sink, Touch, Write, plants};
+use crate::{Abort, Direction, Observer, Scheme, Sink, Write, plants};
 
 /// The homes of the rows of a key range, given by the homes of its bounds.
 pub(crate) type Homes = (Bound<Home>, Bound<Home>);
@@ -97,7 +97,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// The row of a primary key; a miss counts as read.
     #[inline(always)]
-    fn find<K: CoreKey>(
+    pub(super) fn find<K: CoreKey>(
         &mut self,
         store: &'db TableStore<S>,
         key: K,
@@ -142,8 +142,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         self.receive();
         self.reach_home(home)?;
         let store = self.store(target.table);
-        self.touch(|| Touch::Seek(spot(store, Which::Primary, key)))?;
-        let found = self.find(store, key)?;
+        let found = if S::Driver::PLANS { self.find_as_planned(store, key) } else { self.find(store, key) }?;
         if found.is_none() {
             self.session.saw(facet(store, target.group), key, None);
         }

@@ -252,6 +252,17 @@ fn a_row_that_others_were_about_to_write_is_gone_with_its_batch<S: Scheme>() {
     }
 }
 
+/// A row goes, and another comes with its key, before a transaction of the batch that was to read it: the transaction
+/// does not take the row that was found for it.
+fn a_row_that_was_replaced_is_not_the_one_that_was_found<S: Scheme>() {
+    let parts: &[Part] = &[&[&[Delete(ROW)]], &[&[Insert(ROW)]], &[&[Read(ROW), ReadSecond(ROW)]]];
+    for workers in [1, 3] {
+        let played = play::<S>(parts, workers);
+        assert_eq!(played.seen[2], [Some(70); 2], "{workers} workers");
+        assert_eq!(played.rows[ROW as usize], Some((70, 70)), "{workers} workers");
+    }
+}
+
 /// A row that was missing at the rehearsal is covered by its key, whoever has added it meanwhile.
 fn who_finds_what_another_has_inserted_does_not_run_alone<S: Scheme>() {
     const NEW: u64 = CELLS - 1;
@@ -286,6 +297,11 @@ macro_rules! for_schemes {
                 #[test]
                 fn a_row_that_others_were_about_to_write_is_gone_with_its_batch() {
                     super::a_row_that_others_were_about_to_write_is_gone_with_its_batch::<$scheme>();
+                }
+
+                #[test]
+                fn a_row_that_was_replaced_is_not_the_one_that_was_found() {
+                    super::a_row_that_was_replaced_is_not_the_one_that_was_found::<$scheme>();
                 }
 
                 #[test]

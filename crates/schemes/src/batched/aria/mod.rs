@@ -61,14 +61,14 @@ use engine::{
     Abort, Admits, Batching, End, Env, Facts, Family, Info, Isolation, Observer, OwnWrites, Retire, Scheme,
     Sink, Stamp, Ticket, Write, settings,
 };
-use parts::{BatchSize, Buffered, BufferedWrites, Buffers, CopyBuffer, Gate, WordRange};
+use parts::{BatchSize, Buffered, BufferedWrites, Buffers, CopyBuffer, Gate, StandardSize, WordRange};
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot, places_beside};
 use sync::Padded;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 
-/// The number of transactions in a batch of up to four workers.
-const BATCH: usize = 16;
+/// The standard number of transactions in a batch.
+const BATCH: StandardSize = StandardSize { each: 4, least: 16 };
 
 settings! {
     /// The settings of the scheme.

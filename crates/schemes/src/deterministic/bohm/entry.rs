@@ -1,16 +1,25 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Toggle};
+use engine::entry::{Entry, Planted, Toggle, Variant};
 
 use super::{Bohm, plants};
 
 /// The entry.
 pub const ENTRY: Entry = Entry {
-    toggles: &[Toggle { says: "batch size: batches are small", setting: "bohm.batch", value: "16" }],
+    variants: &[Variant {
+        name: "with_several_open",
+        says: "a worker whose transaction waits goes on with its next ones",
+        given: &[("bohm.open", "8")],
+    }],
+    toggles: &[
+        Toggle { says: "batch size: batches are small", setting: "bohm.batch", value: "16" },
+        Toggle { says: "open attempts: a worker has several", setting: "bohm.open", value: "8" },
+    ],
     plants: &[
         Planted::new(&plants::BOHM_SKIPS_PENDING),
         Planted::new(&plants::BOHM_READS_NEWEST),
         Planted::new(&plants::BOHM_PASSES_NOTHING),
+        Planted::new(&engine::plants::FOUND_TRUSTED),
         Planted::new(&parts::plants::REHEARSALS_TRUSTED),
         Planted::new(&parts::plants::MISSES_UNTOUCHED),
         Planted::new(&parts::plants::KEYS_STAND_FOR_ALL),

@@ -13,15 +13,16 @@
 //!             3. Plan: when all have declared, each manager puts the placeholders into the chains of its share of the
 //!                records, in the order of the transactions; and grants its share of the locks.
 //!             4. Execute, each worker in the order of its transactions: a read waits until the version that it finds
-//!                is sealed. An access that was not declared is not made.
+//!                is sealed; with `bohm.open` the worker begins its next transactions meanwhile. An access that was not
+//!                declared is not made.
 //!             5. Seal the versions. A placeholder that was not written, or whose transaction did not commit, gets the
 //!                value of the version before it.
 //!             6. Transactions that touched what they had not declared execute again, alone, after the others, in their
 //!                order.
 //! INVARIANTS  (1) Numbers fall along a chain (`parts::VersionPlan`, which is steps 2 and 3): a version that is
 //!                 pushed later than the placeholders has locks (3).
-//!             (2) An attempt that waits for a version waits for a smaller number, and a worker executes in the order
-//!                 of numbers: the first transaction that has not ended never waits.
+//!             (2) An attempt that waits for a version waits for a smaller number, and a worker begins its attempts in
+//!                 the order of numbers: the first transaction that has not ended has begun, and never waits.
 //!             (3) A row that comes or goes within a batch, or that is numbered in a stretch, is written under the lock
 //!                 of its key or stretch, which is granted in the order of the batch. No transaction has a placeholder
 //!                 for it, or the transaction that has one waits for that lock, too.
@@ -30,7 +31,8 @@
 //!             these, as under `calvin`: a deletion excludes attempts that touch the record, an insertion those that
 //!             missed the key or scan its stretch. Reads are declared with the footprint, because unforeseen accesses
 //!             must not depend on who runs first. The original executes the writer of a missing value instead of
-//!             waiting for the value; here the writer's worker comes to it in time. The managers are the workers,
+//!             waiting for the value; here the writer's worker comes to it in time, and the reader's worker may go
+//!             on with its next transactions. The managers are the workers,
 //!             between two meetings, and not threads of their own. Clients hear of no commit before its batch has
 //!             ended, so that to them the order agrees with real time; but a transaction may run after one that comes
 //!             later in the order has committed, and so no more is promised.
@@ -48,25 +50,34 @@ use engine::{
 };
 use parts::footprint::{Coverage, Mode};
 use parts::version_chain::{self, ChainHead, VersionStamp, below, settle, words_of};
-use parts::{BatchSize, Batches, Numbered, OwnVersions, RehearsedWrites, VersionPlan, own_version};
+use parts::{
+    BatchSize, Batches, Numbered, OwnVersions, RehearsedWrites, StandardSize, VersionPlan, own_version,
+};
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::atomic::{AtomicBool, Ordering};
 use sync::plant::is_planted;
 use sync::waiter;
 
-/// The number of transactions in a batch of up to four workers.
-const BATCH: usize = 64;
+/// The standard number of transactions in a batch.
+const BATCH: StandardSize = StandardSize { each: 16, least: 16 };
 
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "bohm" {
-        /// Transactions of a batch, and 0 for 64 of up to four workers and 16 for each further one: large ones meet
-        /// less often; in small ones less has changed since the rehearsal, and chains stay short.
+        /// Transactions of a batch, and 0 for 16 for each worker: large ones meet less often; in small ones less has
+        /// changed since the rehearsal, chains stay short, and what the footprints brought in is still in the cache.
         batch: usize {
             default: "0",
             range: Range::Int(0, 10_000),
             unit: "transactions",
             stresses: "meetings of the workers, latency, and the length of chains of versions",
+        },
+        /// Attempts that a worker has open at a time: where one waits for a value, the worker goes on with the next.
+        open: usize {
+            default: "1",
+            range: Range::Int(1, 1_000),
+            unit: "attempts",
+            stresses: "switches between attempts, and workers that wait",
         },
     }
 }
@@ -75,6 +86,7 @@ settings! {
 #[derive(Debug)]
 pub struct Bohm {
     batch_max: usize,
+    open_max: usize,
     batches: Batches,
     is_abandoned: AtomicBool,
 }
@@ -121,6 +133,7 @@ impl Scheme for Bohm {
     fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         Ok(Self {
             batch_max: BatchSize::new(settings.batch, BATCH).of(env.workers),
+            open_max: settings.open,
             batches: Batches::default(),
             is_abandoned: AtomicBool::new(false),
         })
@@ -182,10 +195,11 @@ impl Scheme for Bohm {
         if txn.coverage.step() == Step::Rehearsal {
             return txn.rehearsed.write(&txn.slot, &mut txn.coverage, record, how);
         }
-        if let Some(own) = txn.own.written(record) {
+        let own = txn.own.find(record);
+        if let Some(own) = txn.own.if_written(own) {
             return Ok(txn.own.words(own));
         }
-        let Some(own) = self.over_value(txn, record, how)? else { return Ok(None) };
+        let Some(own) = self.over_value(txn, record, own, how)? else { return Ok(None) };
         Ok(txn.own.words(own))
     }
 
@@ -196,9 +210,10 @@ impl Scheme for Bohm {
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
         if txn.rehearsed.find(record).is_some() {
-            return Ok(txn.rehearsed.insert(record));
+            return Ok(txn.rehearsed.insert(&txn.slot, record));
         }
-        if let Some(own) = txn.own.written(record) {
+        let own = txn.own.find(record);
+        if let Some(own) = txn.own.if_written(own) {
             return Ok(txn.own.revive(own));
         }
         if self.see(txn, record)?.is_some() {
@@ -206,9 +221,9 @@ impl Scheme for Bohm {
             return Ok(None);
         }
         if txn.coverage.step() == Step::Rehearsal {
-            return Ok(txn.rehearsed.insert(record));
+            return Ok(txn.rehearsed.insert(&txn.slot, record));
         }
-        let own = self.own(txn, record)?;
+        let own = self.own(txn, record, own)?;
         Ok(txn.own.words(own))
     }
 
@@ -219,10 +234,11 @@ impl Scheme for Bohm {
         }
         // Nobody may look for the row after it has left the indexes, also if it was only updated before.
         txn.coverage.record(record.id(), Mode::Exclusive)?;
-        if let Some(own) = txn.own.written(record) {
+        let own = txn.own.find(record);
+        if let Some(own) = txn.own.if_written(own) {
             return Ok(txn.own.delete(own));
         }
-        Ok(self.over_value(txn, record, Write::Blind)?.is_some_and(|own| txn.own.delete(own)))
+        Ok(self.over_value(txn, record, own, Write::Blind)?.is_some_and(|own| txn.own.delete(own)))
     }
 
     #[inline]
@@ -284,6 +300,10 @@ impl Planning for Bohm {
         self.batch_max
     }
 
+    fn open_max(&self) -> usize {
+        self.open_max
+    }
+
     fn open(&self, places: usize, workers: usize) -> VersionPlan<'_, Self> {
         self.batches.open();
         VersionPlan::new(places, workers)
@@ -313,7 +333,7 @@ impl Planning for Bohm {
     // ANCHOR: declare
     /// Step 2 of COMMIT.
     fn declare<'db>(&'db self, plan: &VersionPlan<'db, Self>, txn: &mut Txn<'db>) {
-        plan.declare(txn.numbered.place(), &txn.slot, txn.coverage.footprint(), &txn.rehearsed);
+        plan.declare(txn.numbered.place(), txn.coverage.footprint(), &txn.rehearsed);
     }
 
     /// Step 3 of COMMIT.
@@ -368,23 +388,32 @@ impl Bohm {
     // ANCHOR_END: see
 
     /// Makes a version of the attempt's own, for a new value, of a record of which it has written none.
-    fn own<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<usize, Abort> {
+    fn own<'db>(
+        &self,
+        txn: &mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        placeholder: Option<usize>,
+    ) -> Result<usize, Abort> {
         // Invariant (3).
         let numbers = (txn.numbered.number, self.batches.before());
-        own_version(&mut txn.slot, &txn.coverage, &mut txn.own, record, numbers)
+        own_version(&mut txn.slot, &txn.coverage, &mut txn.own, (record, placeholder), numbers)
     }
 
     /// Like `own`, if the record has a value. A version that modifies the value starts with a copy of it.
+    /// `placeholder` is the position of the record's placeholder, if it has one: what has one is in the footprint.
     #[inline]
     fn over_value<'db>(
         &self,
         txn: &mut Txn<'db>,
         record: RecordRef<'db, Self>,
+        placeholder: Option<usize>,
         how: Write,
     ) -> Result<Option<usize>, Abort> {
-        txn.coverage.record(record.id(), Mode::Shared)?;
+        if placeholder.is_none() {
+            txn.coverage.record(record.id(), Mode::Shared)?;
+        }
         let Some(before) = self.see(txn, record)? else { return Ok(None) };
-        let at = self.own(txn, record)?;
+        let at = self.own(txn, record, placeholder)?;
         if how == Write::Modify {
             let words = txn.slot.words(before).expect("what is seen is sealed");
             txn.own.get(at).version.words().copy_from_slice(words);

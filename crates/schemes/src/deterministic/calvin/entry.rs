@@ -17,6 +17,7 @@ pub const ENTRY: Entry = Entry {
     ],
     plants: &[
         Planted::new(&plants::CALVIN_RUNS_EARLY),
+        Planted::new(&engine::plants::FOUND_TRUSTED),
         Planted::new(&parts::plants::REHEARSALS_TRUSTED),
         Planted::new(&parts::plants::MISSES_UNTOUCHED),
         Planted::new(&parts::plants::KEYS_STAND_FOR_ALL),

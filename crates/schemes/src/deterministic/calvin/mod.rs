@@ -54,20 +54,20 @@ use engine::{
 };
 use parts::footprint::{Coverage, Footprint, Mode};
 use parts::ordered_locks::OrderedLocks;
-use parts::{BatchSize, Batches, Buffered, BufferedWrites, Buffers, CopyBuffer, Numbered};
+use parts::{BatchSize, Batches, Buffered, BufferedWrites, Buffers, CopyBuffer, Numbered, StandardSize};
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::Latched;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 
-/// The number of transactions in a batch of up to four workers.
-const BATCH: usize = 64;
+/// The standard number of transactions in a batch.
+const BATCH: StandardSize = StandardSize { each: 16, least: 16 };
 
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "calvin" {
-        /// Transactions of a batch, and 0 for 64 of up to four workers and 16 for each further one: large ones meet
-        /// less often, and pay where few conflict; in small ones less has changed since the rehearsal.
+        /// Transactions of a batch, and 0 for 16 for each worker: large ones meet less often, and pay where few
+        /// conflict; in small ones less has changed since the rehearsal.
         batch: usize {
             default: "0",
             range: Range::Int(0, 10_000),

@@ -34,6 +34,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::ARRAYS_SKIP_PENDING),
         Planted::new(&plants::ARRAYS_READ_LAST),
         Planted::new(&plants::ARRAYS_SETTLED_FIRST),
+        Planted::new(&engine::plants::FOUND_TRUSTED),
         Planted::new(&parts::plants::REHEARSALS_TRUSTED),
         Planted::new(&parts::plants::MISSES_UNTOUCHED),
         Planted::new(&parts::plants::KEYS_STAND_FOR_ALL),

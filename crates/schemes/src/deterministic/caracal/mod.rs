@@ -59,7 +59,7 @@ use engine::{
 };
 use parts::footprint::{Coverage, Footprint, Mode};
 use parts::ordered_locks::OrderedLocks;
-use parts::{BatchSize, Batches, BufferedWrites, CopyBuffer, Numbered};
+use parts::{BatchSize, Batches, BufferedWrites, CopyBuffer, Numbered, StandardSize};
 use storage::{InPlace, LeafRef, RecordRef, Shape, Slot};
 use sync::Latched;
 use sync::atomic::{AtomicBool, Ordering};
@@ -69,15 +69,15 @@ use self::batch_append::Appends;
 use self::responsible::Responsible;
 use self::version_arrays::{ArrayHead, LaidOut, Seen, VersionArray, VersionArrays};
 
-/// The number of transactions in a batch of up to four workers.
-const BATCH: usize = 64;
+/// The standard number of transactions in a batch.
+const BATCH: StandardSize = StandardSize { each: 16, least: 16 };
 
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "caracal" {
-        /// Transactions of a batch, which is the paper's epoch, and 0 for 64 of up to four workers and 16 for each
-        /// further one: large ones, as in the paper, meet less often and show better what is contended; in small ones
-        /// less has changed since the rehearsal.
+        /// Transactions of a batch, which is the paper's epoch, and 0 for 16 for each worker: large ones, as in the
+        /// paper, meet less often and show better what is contended; in small ones less has changed since the
+        /// rehearsal.
         batch: usize {
             default: "0",
             range: Range::Int(0, 10_000),
@@ -87,7 +87,7 @@ settings! {
         /// From how many versions in a batch on a record counts as contended, for `caracal.batch_append` and
         /// `caracal.split`.
         contended: usize {
-            default: "8",
+            default: "32",
             range: Range::Int(1, 10_000),
             unit: "versions",
             stresses: "how many records are managed apart",

@@ -20,6 +20,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::PWV_ENDS_FIRST),
         Planted::new(&plants::PWV_EXPOSES_FIRST_WRITE),
         Planted::new(&plants::PWV_WITHDRAWS_NOTHING),
+        Planted::new(&engine::plants::FOUND_TRUSTED),
         Planted::new(&parts::plants::REHEARSALS_TRUSTED),
         Planted::new(&parts::plants::MISSES_UNTOUCHED),
         Planted::new(&parts::plants::KEYS_STAND_FOR_ALL),

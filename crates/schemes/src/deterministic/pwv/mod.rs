@@ -56,7 +56,9 @@ use engine::{
 };
 use parts::footprint::{Coverage, Mode};
 use parts::version_chain::{self, ChainHead, Stamped, below, settle};
-use parts::{BatchSize, Batches, Numbered, OwnVersions, RehearsedWrites, VersionPlan, own_version};
+use parts::{
+    BatchSize, Batches, Numbered, OwnVersions, RehearsedWrites, StandardSize, VersionPlan, own_version,
+};
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::atomic::{AtomicBool, Ordering};
 use sync::plant::is_planted;
@@ -64,14 +66,14 @@ use sync::waiter;
 
 use self::courses::{Courses, EarlyStamp, Run};
 
-/// The number of transactions in a batch of up to four workers.
-const BATCH: usize = 64;
+/// The standard number of transactions in a batch.
+const BATCH: StandardSize = StandardSize { each: 16, least: 16 };
 
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "pwv" {
-        /// Transactions of a batch, and 0 for 64 of up to four workers and 16 for each further one: in small ones less
-        /// has changed since the rehearsal; large ones meet less.
+        /// Transactions of a batch, and 0 for 16 for each worker: in small ones less has changed since the rehearsal;
+        /// large ones meet less.
         batch: usize {
             default: "0",
             range: Range::Int(0, 10_000),
@@ -110,6 +112,8 @@ type Seen<'db> = Option<VersionRef<'db, Pwv>>;
 
 type Plan<'db> = VersionPlan<'db, Pwv>;
 type Record<'db> = RecordRef<'db, Pwv>;
+/// A record of which the attempt has written no version, and the position of its placeholder, if it has one.
+type Unwritten<'db> = (Record<'db>, Option<usize>);
 /// The words of a value, if there is one: to be read, and to be written.
 type Value<'t> = Result<Option<&'t [u64]>, Abort>;
 type Words<'t> = Result<Option<&'t mut [u64]>, Abort>;
@@ -215,8 +219,7 @@ impl Scheme for Pwv {
             return Ok(txn.own.words(own).map(|words| &*words));
         }
         txn.coverage.record(record.id(), Mode::Shared)?;
-        let seen = self.see(txn, record)?;
-        Ok(seen.map(|seen| words_of(&txn.slot, &txn.copy, seen)))
+        Ok(self.see(txn, record)?.map(|seen| words_of(&txn.slot, &txn.copy, seen)))
     }
 
     #[inline]
@@ -225,21 +228,23 @@ impl Scheme for Pwv {
             return txn.rehearsed.write(&txn.slot, &mut txn.coverage, record, how);
         }
         self.expose(txn);
-        if let Some(own) = txn.own.written(record) {
+        let own = txn.own.find(record);
+        if let Some(own) = txn.own.if_written(own) {
             txn.count(own)?;
             return Ok(txn.own.words(own));
         }
-        let Some(own) = self.over(txn, record, how)? else { return Ok(None) };
-        Ok(txn.own.words(own))
+        let own = self.over(txn, (record, own), how)?;
+        Ok(own.and_then(|own| txn.own.words(own)))
     }
 
     #[inline]
     fn insert<'t, 'db>(&'db self, txn: &'t mut Txn<'db>, record: Record<'db>) -> Words<'t> {
         if txn.rehearsed.find(record).is_some() {
-            return Ok(txn.rehearsed.insert(record));
+            return Ok(txn.rehearsed.insert(&txn.slot, record));
         }
         self.expose(txn);
-        if let Some(own) = txn.own.written(record) {
+        let own = txn.own.find(record);
+        if let Some(own) = txn.own.if_written(own) {
             txn.count(own)?;
             return Ok(txn.own.revive(own));
         }
@@ -248,9 +253,9 @@ impl Scheme for Pwv {
             return Ok(None);
         }
         if txn.coverage.step() == Step::Rehearsal {
-            return Ok(txn.rehearsed.insert(record));
+            return Ok(txn.rehearsed.insert(&txn.slot, record));
         }
-        let own = self.own(txn, record)?;
+        let own = self.own(txn, (record, own))?;
         Ok(txn.own.words(own))
     }
 
@@ -262,11 +267,12 @@ impl Scheme for Pwv {
         self.expose(txn);
         // Nobody may look for the row after it has left the indexes, also if it was only updated before.
         txn.coverage.record(record.id(), Mode::Exclusive)?;
-        if let Some(own) = txn.own.written(record) {
+        let own = txn.own.find(record);
+        if let Some(own) = txn.own.if_written(own) {
             txn.count(own)?;
             return Ok(txn.own.delete(own));
         }
-        Ok(self.over(txn, record, Write::Blind)?.is_some_and(|own| txn.own.delete(own)))
+        Ok(self.over(txn, (record, own), Write::Blind)?.is_some_and(|own| txn.own.delete(own)))
     }
 
     #[inline]
@@ -377,7 +383,7 @@ impl Planning for Pwv {
 
     /// Step 2 of COMMIT.
     fn declare<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>) {
-        plan.declare(txn.numbered.place(), &txn.slot, txn.coverage.footprint(), &txn.rehearsed);
+        plan.declare(txn.numbered.place(), txn.coverage.footprint(), &txn.rehearsed);
     }
 
     /// Step 3 of COMMIT.
@@ -443,22 +449,25 @@ impl Pwv {
     // ANCHOR_END: see
 
     /// Makes a version of the attempt's own, for a new value, of a record of which it has written none.
-    fn own<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<usize, Abort> {
+    fn own<'db>(&self, txn: &mut Txn<'db>, of: Unwritten<'db>) -> Result<usize, Abort> {
         // Invariant (3).
         let numbers = (txn.numbered.number, self.batches.before());
-        let at = own_version(&mut txn.slot, &txn.coverage, &mut txn.own, record, numbers)?;
+        let at = own_version(&mut txn.slot, &txn.coverage, &mut txn.own, of, numbers)?;
         txn.count(at).map(|()| at)
     }
 
     /// Like `own`, if the record has a value. A version that modifies the value starts with a copy of it.
     #[inline]
-    fn over<'db>(&self, txn: &mut Txn<'db>, record: Record<'db>, how: Write) -> Result<Option<usize>, Abort> {
-        txn.coverage.record(record.id(), Mode::Shared)?;
+    fn over<'db>(&self, txn: &mut Txn<'db>, of: Unwritten<'db>, how: Write) -> Result<Option<usize>, Abort> {
+        let (record, placeholder) = of;
+        // A record that has a placeholder is in the footprint.
+        if placeholder.is_none() {
+            txn.coverage.record(record.id(), Mode::Shared)?;
+        }
         let Some(seen) = self.see(txn, record)? else { return Ok(None) };
-        let at = self.own(txn, record)?;
+        let at = self.own(txn, of)?;
         if how == Write::Modify {
-            let words = words_of(&txn.slot, &txn.copy, seen);
-            txn.own.get(at).version.words().copy_from_slice(words);
+            txn.own.get(at).version.words().copy_from_slice(words_of(&txn.slot, &txn.copy, seen));
         }
         Ok(Some(at))
     }

@@ -45,7 +45,7 @@ settings! {
         /// How long an attempt waits for a lock before it says for whom and looks for a deadlock; most waits end
         /// before, and a longer delay spares their cost and lets deadlocks last.
         delay_us: u64 {
-            default: "20",
+            default: "5",
             range: Range::Int(0, 1_000_000),
             unit: "us",
             stresses: "the cost of looking for deadlocks against the time that they last",

@@ -80,7 +80,7 @@ settings! {
         /// How long an attempt waits at its end before it says who waits for whom and looks for a deadlock, and before
         /// it does so again, for those who began to wait later; a longer one lets deadlocks last.
         period_us: u64 {
-            default: "10",
+            default: "2",
             range: Range::Int(1, 1_000_000),
             unit: "us",
             stresses: "the cost of looking for deadlocks against the time that they last",

@@ -11,7 +11,8 @@ use storage::{AnyKey, Index, IndexOn, IndexedKey, Key, OrderedKey, Row, Table, T
 /// take the keys themselves, if all of them are stated, in place of a rehearsal.
 ///
 /// A footprint may be incomplete, and may have rows that are not touched after all. It decides only where, when and how
-/// fast a request is executed, and never whether its result is correct.
+/// fast a request is executed, and never whether its result is correct. Rows that are added in the order in which they
+/// are touched are found without a further search.
 #[derive(Clone, Default)]
 pub struct InputFootprint {
     reads: Vec<u64>,

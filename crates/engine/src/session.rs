@@ -42,6 +42,9 @@ pub(crate) use words::Target;
 use prefetch::{GroupsOf, in_chunks, numbers};
 pub(crate) use private::{Change, Place};
 
+/// The maximum number of keys whose search is prefetched: many more would push each other out of the nearest cache.
+const PREFETCHED_MAX: usize = 64;
+
 /// One logical client's access to a database: runs one attempt at a time.
 pub struct Session<'db, S: Scheme, O: Observer = (), L: Sink = ()> {
     db: &'db Database<S>,
@@ -207,7 +210,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
 
     /// Asks for the memory of the indexes in which [`foresee`](Self::foresee) will search.
     pub(crate) fn prefetch(&self, known: &[KnownKey]) {
-        for known in known {
+        for known in known.iter().take(PREFETCHED_MAX) {
             touches::prefetch(self.db.tables().get(known.table), known);
         }
     }
@@ -234,7 +237,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         S: Planning,
     {
         S::prepare(plan, &mut self.txn, place);
-        found.hand_over(&mut self.found);
+        core::mem::swap(found, &mut self.found);
     }
 
     /// Whether the attempt that has just ended is to be made again with what was prepared for it.

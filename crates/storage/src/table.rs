@@ -425,7 +425,8 @@ impl<S: Shape> TableStore<S> {
     /// Counts a row that leaves the primary index, for attempts that remember rows which they found there.
     #[inline]
     pub fn count_removal(&self) {
-        // Relaxed, here and below: an attempt that may not miss a removal has a lock that its writer gave up later.
+        // Relaxed, here and below: an attempt that must see a removal waits for a lock that the remover gives up after
+        // it has counted.
         self.removals.fetch_add(1, Ordering::Relaxed);
     }
 

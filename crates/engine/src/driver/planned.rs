@@ -107,11 +107,8 @@ impl<S: Planning> Driver<S> for Planned {
 }
 
 /// The maximum number of open attempts of a worker. With the session that holds what rehearsals find, a worker has no
-/// more sessions than places, or two. A worker alone needs one: the attempts before its own have ended.
+/// more sessions than places, or two.
 fn runners<S: Planning>(scheme: &S, job: &Job) -> usize {
-    if job.workers == 1 {
-        return 1;
-    }
     let share = places_max(scheme, job) / job.workers;
     share.saturating_sub(1).clamp(1, scheme.open_max())
 }
@@ -341,7 +338,7 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
         Ticket { step, ..ticket(self.part, client, place, retries) }
     }
 
-    /// Step 1. The index searches of each transaction are announced to the memory one transaction ahead.
+    /// Step 1. What a transaction searches in indexes is prefetched while the footprint of the one before is found.
     fn find_footprints(&mut self) {
         let Part { job, worker, .. } = self.part;
         for place in 0..self.desk.roster.batch.len() {
@@ -363,13 +360,23 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
     /// Gets the request of a client for a place, and what its input states.
     fn ask(&mut self, place: usize, client: usize) {
         let Part { program, job, .. } = self.part;
-        self.desk.clients[client].send(self.part, &self.desk.roster.batch[place]);
+        let request = self.desk.roster.batch[place];
+        self.desk.clients[client].send(self.part, &request);
+        let is_sampled = self.is_sampled(&request);
+        let session = &mut self.runner.session;
+        if is_sampled {
+            session.meter().start();
+            session.meter().switch(Phase::Cc);
+        }
         self.asked.clear();
         if !job.rehearses {
             program.footprint(&self.desk.clients[client].call, &mut self.asked);
         }
         if let Some(known) = self.asked.keys() {
-            self.runner.session.prefetch(known);
+            session.prefetch(known);
+        }
+        if is_sampled {
+            session.meter().stop();
         }
         self.open.push(Open { place, client, reruns: 0, result: None, has_rest: false });
     }
@@ -393,7 +400,7 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
             Some(known) => session.foresee(&shared.plan, &ticket, known),
             None => session.rehearse(&shared.plan, &ticket, |txn| program.execute(call, scratch, txn)),
         }
-        session.found().hand_over(&mut shared.found[place].lock());
+        session.found().leave(&mut shared.found[place].lock());
         if is_sampled {
             session.meter().stop();
         }

@@ -1,11 +1,14 @@
 //! The rows that were found for a transaction before its batch was planned. The planned attempt makes the same
-//! searches, mostly in the same order, and need not make them in the index again.
+//! searches, mostly in the same order, and takes most rows from here. It still searches the index for keys of more
+//! than one word, for keys that were missing or are inserted, for a key that it looks for more often or much earlier
+//! than was foreseen, and in a table from which a row has gone in the present batch.
 //!
 //! INVARIANT   A row is returned only if it still stands under its key. Nothing changes while footprints are found. A
 //!             transaction of the batch that deletes a row holds its records, or the stretch that stands for them,
 //!             alone, and counts the removal before it gives them up. So an attempt that accesses one of these records
 //!             either comes before the transaction, or sees that something was removed from the table, and searches.
-//!             Rows that were found stay in memory until the batch has ended, because the driver holds them.
+//!             Rows that were found stay in memory until the batch has ended: each worker has a session that is
+//!             pinned until then.
 
 use core::mem;
 
@@ -58,10 +61,10 @@ impl<'db, S: Shape> FoundRows<'db, S> {
         }
     }
 
-    /// Hands the rows of a transaction over to its planned attempt, or the reverse.
-    pub(crate) fn hand_over(&mut self, to: &mut Self) {
+    /// Leaves the rows of a transaction for its planned attempt, and takes other memory.
+    pub(crate) fn leave(&mut self, planned: &mut Self) {
         hint::writes(&self.rows[..]);
-        mem::swap(self, to);
+        mem::swap(self, planned);
     }
 
     /// Begins an attempt.
@@ -146,7 +149,7 @@ mod tests {
             found.push(key, Spot { number: key, is_numbered: false }, row.row());
         }
         let mut attempt = FoundRows::default();
-        found.hand_over(&mut attempt);
+        found.leave(&mut attempt);
         attempt.begin();
         let mut next = |store, key: u64| {
             let (row, spot) = attempt.next(store, key)?;

@@ -260,6 +260,7 @@ fn a_row_that_was_replaced_is_not_the_one_that_was_found<S: Scheme>() {
         let played = play::<S>(parts, workers);
         assert_eq!(played.seen[2], [Some(70); 2], "{workers} workers");
         assert_eq!(played.rows[ROW as usize], Some((70, 70)), "{workers} workers");
+        assert_eq!(played.alone, 1, "the row that comes is not in the footprint of the third");
     }
 }
 

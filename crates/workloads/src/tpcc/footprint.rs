@@ -47,9 +47,9 @@ fn add_new_order(tables: &Tables, input: &NewOrder, footprint: &mut InputFootpri
     footprint.read_fixed(tables.customer_info, CustomerKey::new(warehouse, district, input.customer));
     for line in input.lines() {
         let stock = StockKey::new(line.supply_warehouse, line.item);
+        footprint.read_fixed(tables.item, ItemKey::new(line.item));
         footprint.write(tables.stock, stock);
         footprint.read_fixed(tables.stock_info, stock);
-        footprint.read_fixed(tables.item, ItemKey::new(line.item));
     }
     // Which number the order gets is not known, nor does it matter.
     footprint.insert_numbered(tables.order, OrderKey::new(warehouse, district, 0));

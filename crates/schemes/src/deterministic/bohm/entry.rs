@@ -9,7 +9,8 @@ pub const ENTRY: Entry = Entry {
     variants: &[Variant {
         name: "with_several_open",
         says: "a worker whose transaction waits goes on with its next ones",
-        given: &[("bohm.open", "8")],
+        // Batches that are large enough for several open attempts of each worker, also in short trials.
+        given: &[("bohm.open", "8"), ("bohm.batch", "24")],
     }],
     toggles: &[
         Toggle { says: "batch size: batches are small", setting: "bohm.batch", value: "16" },

@@ -34,7 +34,7 @@ settings! {
         /// How often a conflicting lock is looked at again before the attempt aborts; pays while locks are held briefly
         /// by transactions that run, and 0 is the published scheme.
         spin: u64 {
-            default: "16",
+            default: "64",
             range: Range::Int(0, 1_000_000),
             unit: "looks",
             stresses: "aborts against time spent waiting for locks",

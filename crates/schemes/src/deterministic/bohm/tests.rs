@@ -1,3 +1,3 @@
 //! Claims about `bohm`.
 
-crate::tests::conformance!(crate::deterministic::bohm::entry::ENTRY);
+crate::tests::conformance!(crate::deterministic::bohm::entry::ENTRY: with_several_open);

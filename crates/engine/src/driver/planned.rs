@@ -338,7 +338,7 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
         Ticket { step, ..ticket(self.part, client, place, retries) }
     }
 
-    /// Step 1. What a transaction searches in indexes is prefetched while the footprint of the one before is found.
+    /// Step 1. The index searches of a transaction are prefetched while the footprint of the one before is found.
     fn find_footprints(&mut self) {
         let Part { job, worker, .. } = self.part;
         for place in 0..self.desk.roster.batch.len() {

@@ -18,9 +18,11 @@ pub(crate) struct Step {
     pub(crate) run: fn(&House) -> Checked,
 }
 
-/// The checkout from which xtask was built.
+/// A checkout: the one from which xtask was built, or a clone of it.
 pub(crate) struct House {
     pub(crate) root: PathBuf,
+    /// The folder into which cargo builds, if it is not cargo's choice.
+    target: Option<PathBuf>,
 }
 
 /// A package of the workspace, with the properties that steps need.
@@ -35,13 +37,24 @@ impl House {
         let xtask =
             std::env::var_os("CARGO_MANIFEST_DIR").ok_or("run it as `cargo xtask`, inside the checkout")?;
         let root = PathBuf::from(xtask).parent().map(PathBuf::from);
-        Ok(Self { root: root.ok_or("xtask has no folder above it")? })
+        Ok(Self { root: root.ok_or("xtask has no folder above it")?, target: None })
+    }
+
+    /// A copy of the checkout, which builds into a folder of its own whatever the environment says. In a common one
+    /// cargo takes what one checkout has built for up to date in the other, because it goes by times and by paths below
+    /// the root.
+    pub(crate) fn copy_at(root: PathBuf) -> Self {
+        let target = Some(root.join("target"));
+        Self { root, target }
     }
 
     /// Returns a command that runs cargo, with the output on the terminal.
     pub(crate) fn cargo(&self, args: &[&str]) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(args).current_dir(&self.root).stdin(Stdio::null());
+        if let Some(target) = &self.target {
+            command.env("CARGO_TARGET_DIR", target);
+        }
         command
     }
 

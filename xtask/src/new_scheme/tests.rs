@@ -173,7 +173,7 @@ fn a_tree_with_changes_is_refused_until_they_are_committed() {
         assert!(ended.expect("git runs").status.success(), "{arguments:?}");
     };
     git(&["init", "--quiet"]);
-    let house = House { root: copied.0.clone() };
+    let house = House::copy_at(copied.0.clone());
     let words = ["fine", "--like", "optimistic"];
     let before = copied.files();
     match run(&house, &words) {
@@ -185,4 +185,12 @@ fn a_tree_with_changes_is_refused_until_they_are_committed() {
     git(&["commit", "--quiet", "--message", "all"]);
     assert_eq!(run(&house, &words), Ok(()));
     assert!(matches!(run(&house, &["fine"]), Err(Refused(says)) if says.contains(FORM)));
+}
+
+#[test]
+fn a_copy_of_the_checkout_builds_into_a_folder_of_its_own() {
+    let root = std::path::PathBuf::from("copy");
+    let cargo = House::copy_at(root.clone()).cargo(&["build"]);
+    let target = cargo.get_envs().find(|(name, _)| *name == "CARGO_TARGET_DIR");
+    assert_eq!(target.and_then(|(_, folder)| folder), Some(root.join("target").as_os_str()));
 }

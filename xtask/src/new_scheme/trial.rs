@@ -31,7 +31,7 @@ pub(crate) fn try_all(house: &House) -> Checked {
             }
         })
         .collect::<Result<_, String>>()?;
-    let clone = House { root };
+    let clone = House::copy_at(root);
     tidy::run(&clone)?;
     run(&mut clone.cargo(&["fmt", "--all", "--check"]))?;
     run(&mut clone.cargo(&["clippy", "--package", "contend-schemes", "--", "--deny", "warnings"]))?;

@@ -65,7 +65,7 @@ impl From<SettingError> for RunError {
 }
 
 /// The results of a run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Measured {
     /// Counts by the workload's types of transaction.
     pub types: Vec<TypeTally>,

@@ -65,7 +65,9 @@ impl<S: Scheme> SimulatedDatabase for Database<S> {
     ) -> RunOutcome<Ledger> {
         let compile = Compile { workload, scheme: PhantomData::<S> };
         let program = catalogue::with(spec.workload, values, compile);
-        driver::drive(self, &*program, job, &Control::new(job.workers), &UNOBSERVED)
+        // In the simulated heap, as all words that workers share.
+        let control = Box::new(Control::new(job.workers));
+        driver::drive(self, &*program, job, &control, &UNOBSERVED)
     }
 
     fn part(&self, line: usize, line_bytes: usize) -> String {

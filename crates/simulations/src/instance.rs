@@ -13,7 +13,7 @@ use engine_sim::{
 use runs::{CheckVerdict, Measured};
 use sim::Timed;
 use sync::clock;
-use sync_sim::Arc;
+use sync_sim::{Arc, heap};
 use workloads_sim::catalogue::{self, VisitWorkload, WORKLOADS};
 use workloads_sim::erased::{AnyWorkload, Erased};
 
@@ -73,7 +73,10 @@ impl SimulatedInstance {
                 self.name()
             )));
         }
-        run(self, spec)
+        let timed = Timed::new(spec.machine, spec.placement, spec.job.workers, spec.lookahead_ps);
+        let timed = Rc::new(timed.with_memory(spec.memory));
+        let simulated = heap::within(|| run(self, spec, &timed));
+        simulated.clone()
     }
 }
 
@@ -89,7 +92,11 @@ fn open_under<S: Scheme>(
     })
 }
 
-fn run(scheme: &SimulatedInstance, spec: &SimulationSpec<'_>) -> Result<Simulated, SimulationError> {
+fn run(
+    scheme: &SimulatedInstance,
+    spec: &SimulationSpec<'_>,
+    timed: &Rc<Timed>,
+) -> Result<Simulated, SimulationError> {
     let info = WORKLOADS.iter().find(|info| info.name == spec.workload).expect("callers know the workload");
     let known = || scheme.entry.settings.iter().chain(info.settings).chain(levers::SETTINGS);
     let is_known = |(name, _): &(&str, &str)| known().any(|setting| setting.name == *name);
@@ -108,8 +115,6 @@ fn run(scheme: &SimulatedInstance, spec: &SimulationSpec<'_>) -> Result<Simulate
     let db = (scheme.open)(schema, values, env, rows.as_ref()).map_err(refused)?;
     let implicit_rows =
         rows.as_ref().map_or(0, |rows| db.tables().into_iter().filter_map(|it| rows.rows(it)).sum());
-    let timed = Timed::new(spec.machine, spec.placement, job.workers, spec.lookahead_ps);
-    let timed = &Rc::new(timed.with_memory(spec.memory));
     timed.run(|| {
         let start_ns = clock::now_ns();
         match rows {

@@ -18,8 +18,13 @@ use engine::setting::Values;
 use runs::{Layout, Measured};
 use sim::machine::{Machine, MemoryPolicy, Placement};
 pub use sim::{Spent, TimedCounts};
+use sync_sim::heap;
 
 pub use instance::SimulatedInstance;
+
+/// The allocator of programs that simulate.
+#[global_allocator]
+static ALLOCATOR: heap::Allocator = heap::Allocator;
 
 /// The specification of a simulated run.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +69,7 @@ impl FirstRows {
 }
 
 /// The results of a simulated run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Simulated {
     /// The measurements, in the time of the simulated machine.
     pub measured: Measured,

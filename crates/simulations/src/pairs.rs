@@ -6,7 +6,7 @@ use std::rc::Rc;
 use sim::Timed;
 use sim::machine::{Machine, Placement};
 use sync::probes::{LOOPS, ProbeLoop, ProbeScale};
-use sync_sim::probes as stepped;
+use sync_sim::{heap, probes as stepped};
 
 /// Windows of a loop in a simulation. A simulation has no noise; the first windows fill caches.
 const SIMULATED_WINDOWS: usize = 5;
@@ -104,7 +104,7 @@ fn run(probe: &stepped::ProbeLoop, machine: &Machine) -> Option<f64> {
     }
     let timed = Rc::new(Timed::new(machine, Placement::CoresFirst, probe.workers, 0));
     timed.start();
-    timed.run(|| quantile(probe.run(&scale_of(machine)), MIDDLE))
+    heap::within(|| timed.run(|| quantile(probe.run(&scale_of(machine)), MIDDLE)))
 }
 
 /// The sizes of a simulated machine. Its memory is cold, so that twice the caches are enough for misses.

@@ -25,6 +25,8 @@ mod wheel;
 #[path = "stepped_clock.rs"]
 pub mod clock;
 pub mod fiber;
+#[path = "stepped_heap.rs"]
+pub mod heap;
 pub mod hook;
 #[path = "stepped_memory.rs"]
 pub mod memory;

@@ -12,10 +12,12 @@ use core::ptr::{self, NonNull};
 use std::alloc::handle_alloc_error;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Where the search for a place of a region begins, again and again from the start: within the 128 TiB that a
-/// process has.
+use crate::heap;
+
+/// Where the search for a place of a region begins, again and again from the start, and where it ends: before the places
+/// of [heaps](crate::heap).
 const FIRST: usize = 16 << 40;
-const LAST: usize = 96 << 40;
+const LAST: usize = 64 << 40;
 
 /// Bytes of a region, unless one call asks for more. It is address space; only pages that were touched take
 /// memory.
@@ -74,7 +76,7 @@ fn regions() -> MutexGuard<'static, Regions> {
 }
 
 /// Memory of this layout, at a higher address than all memory that this thread has and has not given back (except
-/// once in 80 TiB). Its contents are undefined; it ends the process when there is none left.
+/// once in 48 TiB). Its contents are undefined; it ends the process when there is none left.
 ///
 /// # Panics
 /// When the size is zero.
@@ -144,7 +146,8 @@ impl Regions {
             let Some(start) = map(wanted, bytes) else { break };
             if start.addr().get() == wanted {
                 self.next = wanted + bytes;
-                self.all.push(Region { start, bytes, used: 0, live: 0, is_left: false });
+                let region = Region { start, bytes, used: 0, live: 0, is_left: false };
+                heap::outside(|| self.all.push(region));
                 return wanted;
             }
             // SAFETY: it was mapped just now with this size, and nobody has it.
@@ -168,7 +171,7 @@ impl Region {
 }
 
 /// Maps fresh pages, at `wanted` if that is free.
-fn map(wanted: usize, bytes: usize) -> Option<NonNull<u8>> {
+pub(crate) fn map(wanted: usize, bytes: usize) -> Option<NonNull<u8>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let hint = ptr::without_provenance_mut(wanted);
@@ -181,7 +184,7 @@ fn map(wanted: usize, bytes: usize) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 /// `start` came from [`map`] with the same size and has not been unmapped; nobody uses it any more.
-unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
     // SAFETY: the caller's promise.
     let status = unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
     assert_eq!(status, 0, "what was mapped can be unmapped");

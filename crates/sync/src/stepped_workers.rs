@@ -16,6 +16,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
 use crate::fiber::Reenter;
+use crate::heap;
 use crate::hook::{self, Access};
 
 /// Workers are few, and their stacks hold more than a fiber's: a crew, a driver, a test.
@@ -79,7 +80,7 @@ pub fn run<T: Send>(count: usize, _pin: bool, f: impl Fn(usize) -> T + Sync) -> 
     let mut fibers: ManuallyDrop<Vec<Coroutine<(), usize, ()>>> =
         ManuallyDrop::new((0..count).map(spawn).collect());
     let leave = Leave;
-    let mut next = scheduler.begin(count);
+    let mut next = heap::outside(|| scheduler.begin(count));
     loop {
         // No worker unwinds here: its destructors could wait for workers that never run again.
         if next == hook::NOBODY {
@@ -95,7 +96,7 @@ pub fn run<T: Send>(count: usize, _pin: bool, f: impl Fn(usize) -> T + Sync) -> 
     }
     drop(leave);
     let stacks = ManuallyDrop::into_inner(fibers).into_iter().map(Coroutine::into_stack);
-    STACKS.with_borrow_mut(|pool| pool.extend(stacks));
+    heap::outside(|| STACKS.with_borrow_mut(|pool| pool.extend(stacks)));
     let take = |result: RefCell<Option<T>>| result.into_inner().expect("the scheduler ran every worker");
     results.into_iter().map(take).collect()
 }

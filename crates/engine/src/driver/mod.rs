@@ -542,7 +542,8 @@ pub fn drive<S: Scheme, V: Observe>(
     assert!(job.workers > 0 && job.clients >= job.workers, "each worker has a client");
     clock::ticks_to_ns(0); // Calibrates the clock before anything is measured.
     assert_eq!(S::Driver::refuses(job), None, "a job is refused before it is run");
-    let (shared, types) = (S::Driver::shared(db, job), program.types());
+    // In memory of its own: on the stack, the compiler would decide which of its words share a cache line.
+    let (shared, types) = (Box::new(S::Driver::shared(db, job)), program.types());
     let part = |worker| Part { db, program, types, job, control, observe, worker };
     let outcome = run_workers(job, control, types.len(), &|worker| S::Driver::work(part(worker), &shared));
     RunOutcome { insight: db.scheme().insight(), ..outcome }

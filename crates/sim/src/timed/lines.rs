@@ -1,5 +1,7 @@
 //! The lines of the simulated memory: their numbers, and the directory's knowledge of each.
 
+use sync_sim::heap;
+
 use super::parked::First;
 use super::tags::LineId;
 
@@ -154,7 +156,8 @@ impl Lines {
             is_dirty: false,
             first_parked: First::NOBODY,
         };
-        self.all.resize(self.all.len() + (PAGE_BYTES >> self.line_shift), line);
+        let lines = self.all.len() + (PAGE_BYTES >> self.line_shift);
+        heap::outside(|| self.all.resize(lines, line));
         self.pages[at] = (page, first);
         self.used += 1;
         if self.used * 2 > self.pages.len() {
@@ -164,8 +167,8 @@ impl Lines {
     }
 
     fn grow(&mut self) {
-        let grown = vec![(usize::MAX, 0); self.pages.len() * 2];
-        let old = std::mem::replace(&mut self.pages, grown);
+        let grown = heap::outside(|| vec![(usize::MAX, 0); self.pages.len() * 2]);
+        let old = core::mem::replace(&mut self.pages, grown);
         for (page, first) in old.into_iter().filter(|(page, _)| *page != usize::MAX) {
             let mut at = self.slot(page);
             while self.pages[at].0 != usize::MAX {

@@ -33,7 +33,7 @@ use crate::machine::{Machine, MemoryPolicy, Placement};
 
 /// The version of the rules of this module, for the digest of a machine. A change after which the same run takes
 /// another simulated time needs another version: results of different rules must not count as results of one machine.
-pub(crate) const TIMING_RULES: u32 = 3;
+pub(crate) const TIMING_RULES: u32 = 4;
 
 /// Instructions that a worker executes for an access to shared words: those of the access, and those around it that
 /// have no charge of their own ([`Scheduler::compute`]). Fitted, together with these charges, to the instructions that

@@ -42,6 +42,11 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
         results.push((name, sweep, summary));
     }
     let finding = Finding::new(&experiment, results, args.seed.unwrap_or(1));
+    if args.predict {
+        out.print(&reproduce::predictions(&finding)?);
+        ended?;
+        return Ok(exit_code(finding.failed() > 0));
+    }
     let claim = finding.claim(&folder);
     let kept = reproduce::keep(&store, &claim)?;
     match args.format {

@@ -67,13 +67,15 @@ fn the_catalogue_is_listed_with_what_each_experiment_waits_for() {
 
 #[test]
 fn what_cannot_be_repeated_is_refused_with_the_reason() {
-    assert_refused("reproduce E-9", "waits for more simulated cores than the recipes have");
+    assert_refused("reproduce S-F1c", "waits for replication");
     assert_refused("reproduce B-20", "not testable here: the product is not named");
     assert_refused("reproduce S-F5d", "did you mean `S-F5");
     assert_refused("reproduce", "--list");
     assert_refused("reproduce F-0 --list", "--list");
     assert_refused("reproduce F-0 --budget soon", "`30m`");
     assert_refused("reproduce F-0 --repeat 0", "`repeat`");
+    assert_refused("reproduce S-F7 --predict", "S-F7 has no simulated runs");
+    assert_refused("reproduce S-F7 --predict --dry-run", "--dry-run");
     assert_refused("reproduce F-0 --repeat 1 --out /dev/null/x", "--out /dev/null/x");
     assert_refused("reproduce S-F7 --out /dev/null/x", "--out /dev/null/x");
 }

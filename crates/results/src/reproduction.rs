@@ -117,6 +117,9 @@ pub struct Relation {
 pub struct Place {
     /// The values of the axes that the relation leaves open, by name.
     pub at: BTreeMap<String, String>,
+    /// The figure that a simulation predicted before anybody compared it with the claim; `null` if none was written
+    /// down.
+    pub predicted: Option<f64>,
     /// The figure that the rule computes, in the unit of the rule; `null` if it cannot be computed.
     pub estimate: Option<f64>,
     /// The interval of the estimate; `null` if it has none.

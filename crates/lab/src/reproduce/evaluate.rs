@@ -99,7 +99,7 @@ impl Relation {
                 table.crossings(first, then, axis, (*low, *high))
             }
             RelationRule::Peak { of, axis, low, high } => table.peaks(of, axis, (*low, *high)),
-            RelationRule::Prediction { of, to, published, tolerance, .. } => {
+            RelationRule::Published { of, to, published, tolerance, .. } => {
                 let range = (Some(published * (1.0 - tolerance)), Some(published * (1.0 + tolerance)));
                 table.ratios((of, to), None, range, Along::default())
             }

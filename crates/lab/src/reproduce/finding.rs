@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use results::{Machine, OpenInterval, Place, Reproduction};
 
+use super::prediction::predicted;
 use super::verdict::Judged;
 use super::{ClaimVerdict, Clause, Experiment, Relation, RelationInstance, RelationOutcome, Standing, Trust};
 use crate::sweep::{ResultStore, Summary, Sweep};
@@ -77,7 +78,7 @@ impl<'e> Finding<'e> {
         let verdict = |policy: &str| {
             let is_meant = |relation: &Relation, instance: &RelationInstance| match varied(instance) {
                 Some(at) => instance.at[at].1 == policy,
-                None => self.recipe_of(relation).is_none_or(|sweep| {
+                None => self.sweep_of(relation).is_none_or(|(sweep, _)| {
                     let fixed = sweep.recipe.settings.get("retry");
                     fixed.map_or("same".to_owned(), ToString::to_string) == policy
                 }),
@@ -87,10 +88,11 @@ impl<'e> Finding<'e> {
         policies.into_iter().map(|policy| (policy, verdict(policy))).collect()
     }
 
-    /// Returns the sweep whose results decide a relation; `None` for a relation that needs none.
-    fn recipe_of(&self, relation: &Relation) -> Option<&Sweep> {
+    /// Returns the sweep that decides a relation, with its results; `None` for a relation that needs none.
+    pub(super) fn sweep_of(&self, relation: &Relation) -> Option<(&Sweep, &Summary)> {
         let name = relation.recipe.as_ref().or_else(|| self.experiment.recipes.first());
-        self.sweeps.iter().find(|(other, ..)| Some(other) == name).map(|(_, sweep, _)| sweep)
+        let of_relation = self.sweeps.iter().find(|(other, ..)| Some(other) == name);
+        of_relation.map(|(_, sweep, summary)| (sweep, summary))
     }
 
     /// Returns the relations in a sentence: the estimate of each that has a single place, and for the others the number
@@ -111,6 +113,7 @@ impl<'e> Finding<'e> {
     /// Returns the finding as a result, with its evidence and the command that tests it again.
     pub fn claim(&self, folder: &Path) -> Reproduction {
         let experiment = self.experiment.clone();
+        let relations = self.parts.iter().map(|each| part(&experiment.id, each)).collect();
         let runs = self.sweeps.iter().flat_map(|(_, _, summary)| &summary.lines);
         let evidence = runs.flat_map(|line| line.results.values()).filter_map(|run| run.id.clone());
         let machines: Vec<&Machine> =
@@ -133,7 +136,7 @@ impl<'e> Finding<'e> {
             verdict_by_retry: by_retry
                 .map(|(policy, verdict)| (policy.to_owned(), verdict.name().to_owned()))
                 .collect(),
-            relations: self.parts.iter().map(part).collect(),
+            relations,
             sweeps: self.sweeps.iter().map(conditions).collect(),
             trust: self.trust().name().to_owned(),
             trust_if_nothing_starves: experiment.trust.name().to_owned(),
@@ -178,9 +181,10 @@ fn clause((clause, standing): &(&Clause, Standing)) -> results::Clause {
     }
 }
 
-fn part((relation, instances): &(&Relation, Vec<RelationInstance>)) -> results::Relation {
+fn part(id: &str, (relation, instances): &(&Relation, Vec<RelationInstance>)) -> results::Relation {
     let place = |instance: &RelationInstance| Place {
         at: instance.at.iter().cloned().collect(),
+        predicted: predicted(id, &relation.says, &instance.at),
         estimate: instance.estimate.filter(|estimate| estimate.is_finite()),
         interval: instance.interval.map(OpenInterval::from),
         outcome: instance.outcome.name().to_owned(),

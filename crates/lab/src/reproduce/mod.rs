@@ -21,7 +21,7 @@ pub use capability::Capability;
 pub use evaluate::{RelationInstance, RelationOutcome};
 pub use experiment::{Clause, Experiment, Need, Source, Status, Trust, all, find, recipe};
 pub use finding::{Finding, keep};
-pub use prediction::{Prediction, prediction};
+pub use prediction::predictions;
 pub use relation::{Metric, Pair, Relation, RelationRule, SchemeCell, TrendDirection, VictimFigure};
 pub use told::{entry, finding, json, list};
 pub use verdict::{ClaimVerdict, Standing};

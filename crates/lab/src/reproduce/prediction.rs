@@ -1,44 +1,139 @@
-//! Predictions: ratios that a simulation gave before anybody compared them with published ones, and their errors beside
-//! those of a naive baseline.
+//! Predictions: the figures that simulated runs gave for the relations of an experiment, written down before anybody
+//! compared them with the published claim; and the errors of predicted ratios, beside those of a naive baseline.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use results::Simulation;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{Relation, RelationInstance, RelationRule};
-use crate::text::percent;
+use super::{Finding, Relation, RelationInstance, RelationRule};
+use crate::Refusal;
+use crate::sweep::Summary;
+use crate::text::{Lines, percent};
 
-/// The mean error of predictions beyond which only their order is trusted.
+/// The error of a prediction beyond which only the order of predictions is trusted.
 const ERROR_MAX: f64 = 0.30;
 
-/// A ratio of throughputs, as a simulation predicted it.
+/// The predictions of an experiment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Prediction {
-    /// The name by which relations refer to the prediction.
-    pub name: String,
-    /// The machine on which the runs were simulated.
-    pub machine: String,
-    /// The digest of the machine's constants at that time.
-    pub digest: String,
-    /// The predicted ratio.
-    pub ratio: f64,
-    /// Whether constants of the machine were fitted to the published ratio, so that the prediction is no evidence.
-    #[serde(default)]
-    pub is_fitted: bool,
+struct Predictions {
+    /// The id of the experiment.
+    experiment: String,
+    /// The simulated machines, with the digests of their constants at that time.
+    machines: BTreeMap<String, String>,
+    /// The predicted figures.
+    figures: Vec<Predicted>,
 }
 
-/// Returns the prediction of this name.
-///
-/// # Panics
-/// When there is none: the file of predictions is part of the program.
-pub fn prediction(name: &str) -> Prediction {
-    #[derive(Deserialize)]
-    struct File {
-        prediction: Vec<Prediction>,
-    }
+/// The predicted figure of a relation at a place.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Predicted {
+    /// The relation in words, as the catalogue has it.
+    relation: String,
+    /// The figure: a ratio, a number of cores, or whatever the rule of the relation computes.
+    figure: f64,
+    /// The values that the relation leaves open, by name.
+    #[serde(default)]
+    at: BTreeMap<String, String>,
+}
+
+/// A file of predictions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    predictions: Vec<Predictions>,
+}
+
+/// All predictions that were written down.
+static WRITTEN: LazyLock<Vec<Predictions>> = LazyLock::new(|| {
     let text = include_str!("../../../../experiments/predictions/many_cores.toml");
-    let file: File = toml::from_str(text).expect("the file of predictions is legal");
-    let named = file.prediction.into_iter().find(|one| one.name == name);
-    named.unwrap_or_else(|| panic!("no prediction `{name}`"))
+    toml::from_str::<File>(text).expect("the file of predictions is legal").predictions
+});
+
+/// Returns the written prediction of a relation of an experiment at a place.
+pub(super) fn predicted(experiment: &str, relation: &str, at: &[(String, String)]) -> Option<f64> {
+    let at: BTreeMap<String, String> = at.iter().cloned().collect();
+    let of_experiment = WRITTEN.iter().filter(|one| one.experiment == experiment);
+    let mut figures = of_experiment.flat_map(|one| &one.figures);
+    figures.find(|one| one.relation == relation && one.at == at).map(|one| one.figure)
+}
+
+/// Returns what the simulated recipes of a finding predict, without a published figure, as a file of predictions has
+/// it. Ratios to which constants were fitted are left out.
+///
+/// # Errors
+/// No recipe of the experiment is simulated.
+pub fn predictions(finding: &Finding<'_>) -> Result<String, Refusal> {
+    let machines = machines(finding);
+    if machines.is_empty() {
+        let says = "no simulated runs, so that nothing can be predicted: see `machine` in its recipes";
+        return Err(Refusal(format!("{} has {says}", finding.experiment.id)));
+    }
+    let is_simulated = |(relation, _): &&(&Relation, Vec<RelationInstance>)| {
+        let is_fitted = matches!(relation.rule, RelationRule::Published { is_fitted: true, .. });
+        !is_fitted
+            && finding.sweep_of(relation).is_some_and(|(_, summary)| simulations(summary).next().is_some())
+    };
+    let figures = finding.parts.iter().filter(is_simulated).flat_map(|(relation, instances)| {
+        instances.iter().filter_map(|instance| {
+            let figure = instance.estimate.filter(|estimate| estimate.is_finite())?;
+            Some(Predicted {
+                relation: relation.says.clone(),
+                figure: rounded(figure),
+                at: instance.at.iter().cloned().collect(),
+            })
+        })
+    });
+    let quoted = |text: &str| Value::from(text).to_string();
+    let table = |pairs: &BTreeMap<String, String>| {
+        let pairs = pairs.iter().map(|(name, value)| format!("{} = {}", quoted(name), quoted(value)));
+        format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
+    };
+    let mut lines = Lines::default();
+    lines.add("[[predictions]]");
+    lines.add(format!("experiment = {}", quoted(&finding.experiment.id)));
+    lines.add(format!("machines = {}", table(&machines)));
+    lines.add("figures = [");
+    for Predicted { relation, figure, at } in figures {
+        let at = if at.is_empty() { String::new() } else { format!(", at = {}", table(&at)) };
+        lines.add(format!("    {{ figure = {figure:?}{at}, relation = {} }},", quoted(&relation)));
+    }
+    lines.add("]");
+    Ok(lines.0)
+}
+
+/// Returns the simulated machines of a finding, with their digests.
+fn machines(finding: &Finding<'_>) -> BTreeMap<String, String> {
+    let all = finding.sweeps.iter().flat_map(|(_, _, summary)| simulations(summary));
+    all.map(|one| (one.machine.clone(), one.digest.clone())).collect()
+}
+
+fn simulations(summary: &Summary) -> impl Iterator<Item = &Simulation> {
+    summary.lines.iter().flat_map(|line| line.results.values()).filter_map(|run| run.simulation.as_ref())
+}
+
+/// Returns the machines for which predictions of the experiment were written down, one sentence a line: whether their
+/// constants and the rules of time are those of the runs.
+pub(super) fn origins(finding: &Finding<'_>) -> Vec<String> {
+    let now = machines(finding);
+    let of_experiment = WRITTEN.iter().filter(|one| one.experiment == finding.experiment.id);
+    let told = |(name, digest): (&String, &String)| {
+        let changed = match now.get(name) {
+            Some(other) if other != digest => ": its constants or the rules of time have changed since",
+            _ => "",
+        };
+        format!("predicted on {name}, digest {digest}{changed}")
+    };
+    of_experiment.flat_map(|one| &one.machines).map(told).collect()
+}
+
+/// Returns a figure with four significant digits.
+fn rounded(figure: f64) -> f64 {
+    format!("{figure:.3e}").parse().expect("a number that was written")
 }
 
 /// Errors of ratios, as shares of the published ones.
@@ -60,74 +155,99 @@ impl Errors {
     }
 }
 
-/// Returns the errors of the predictions among the relations of a finding, one sentence a line; nothing if there are no
-/// predictions. Predictions to which constants were fitted are left out.
-pub(super) fn errors(parts: &[(&Relation, Vec<RelationInstance>)]) -> Vec<String> {
-    let (mut predicted, mut naive, mut now) = (Vec::new(), Vec::new(), Vec::new());
-    for (relation, instances) in parts {
-        let RelationRule::Prediction { name, published, naive: guess, .. } = &relation.rule else { continue };
-        let prediction = prediction(name);
-        if prediction.is_fitted {
+/// Returns the errors of the ratios of a finding that have a published value, one sentence a line; nothing if there are
+/// none. Ratios to which constants were fitted are left out.
+pub(super) fn errors(finding: &Finding<'_>) -> Vec<String> {
+    let (mut written, mut naive, mut now) = (Vec::new(), Vec::new(), Vec::new());
+    for (relation, instances) in &finding.parts {
+        let RelationRule::Published { published, naive: guess, is_fitted: false, .. } = &relation.rule else {
             continue;
-        }
+        };
         let error = |ratio: f64| (ratio / published - 1.0).abs();
-        predicted.push(error(prediction.ratio));
+        for instance in instances {
+            let prediction = predicted(&finding.experiment.id, &relation.says, &instance.at);
+            written.extend(prediction.map(error));
+            now.extend(instance.estimate.map(error));
+        }
         naive.extend(guess.map(error));
-        now.extend(instances.iter().filter_map(|instance| instance.estimate).map(error));
     }
-    let Some(of_predictions) = Errors::of(&predicted) else { return Vec::new() };
-    let mut lines = vec![format!(
-        "errors of {} predictions, which were written down before the comparison: {}",
-        of_predictions.count,
-        of_predictions.told()
-    )];
-    let told =
-        |what: &str, errors: &[f64]| Errors::of(errors).map(|errors| format!("{what}: {}", errors.told()));
-    lines.extend(told("errors of the naive baseline", &naive));
-    lines.extend(told("errors of these runs", &now));
-    if of_predictions.worst > ERROR_MAX {
-        lines.push(format!(
-            "an error is beyond {}: trust the order of what is simulated, and no ratio",
-            percent(ERROR_MAX)
-        ));
+    let told = |what: &str, errors: &[f64]| {
+        Errors::of(errors).map(|errors| format!("{what} ({}): {}", errors.count, errors.told()))
+    };
+    let mut lines: Vec<String> = [
+        told("errors of the predictions, which were written down before the comparison", &written),
+        told("errors of the naive baseline", &naive),
+        told("errors of these runs", &now),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if Errors::of(&written).is_some_and(|errors| errors.worst > ERROR_MAX) {
+        let most = percent(ERROR_MAX);
+        lines.push(format!("an error is beyond {most}: trust the order of what is simulated, and no ratio"));
     }
     lines
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::{RelationOutcome, all, find};
     use super::*;
 
-    fn relation(name: &str, published: f64, naive: Option<f64>) -> Relation {
-        let text = format!(
-            "says = \"x\"\nours = \"y\"\n[rule]\nkind = \"prediction\"\nname = \"{name}\"\npublished = {published}\n\
-             tolerance = 0.3\nof = {{ scheme = \"silo\" }}\nto = {{ scheme = \"silo\" }}\n{}",
-            naive.map(|naive| format!("naive = {naive}\n")).unwrap_or_default()
-        );
-        toml::from_str(&text).expect("legal")
+    /// A finding of C-17 in which each ratio is `found(published)`.
+    fn found(experiment: &super::super::Experiment, found: impl Fn(f64) -> f64) -> Finding<'_> {
+        let mut finding = Finding::new(experiment, Vec::new(), 1);
+        for (relation, instances) in &mut finding.parts {
+            let RelationRule::Published { published, .. } = relation.rule else { continue };
+            *instances = vec![RelationInstance {
+                at: Vec::new(),
+                estimate: Some(found(published)),
+                interval: None,
+                outcome: RelationOutcome::Undecided,
+            }];
+        }
+        finding
     }
 
     #[test]
-    fn errors_are_told_beside_those_of_the_baseline_and_large_ones_leave_only_orders() {
-        let name = "c-17-tictoc-distance-1";
-        let ratio = prediction(name).ratio;
-        let told = |published: f64, naive| errors(&[(&relation(name, published, naive), Vec::new())]);
-        assert_eq!(
-            told(ratio, Some(ratio * 0.9)),
-            [
-                "errors of 1 predictions, which were written down before the comparison: mean 0.0%, worst 0.0%",
-                "errors of the naive baseline: mean 10.0%, worst 10.0%"
-            ]
+    fn errors_are_told_beside_those_of_the_baseline() {
+        let experiment = find("C-17").expect("catalogued");
+        let told = errors(&found(&experiment, |published| published * 1.5));
+        let now = "errors of these runs (9): mean 50.0%, worst 50.0%";
+        assert!(told.iter().any(|line| line == now), "{told:?}");
+        assert!(
+            told.iter().any(|line| line.starts_with("errors of the naive baseline (9): mean 6.")),
+            "{told:?}"
         );
-        let far = told(ratio / 2.0, None);
-        assert!(far[0].ends_with("mean 100.0%, worst 100.0%"), "{far:?}");
-        assert!(far[1].contains("trust the order"), "{far:?}");
-        assert!(errors(&[(&relation("c-17-silo-distance-1", 0.56, None), Vec::new())]).is_empty(), "fitted");
+        assert!(errors(&Finding::new(&find("C-12").expect("catalogued"), Vec::new(), 1)).is_empty());
     }
 
     #[test]
-    #[should_panic(expected = "no prediction `c-0`")]
-    fn a_prediction_that_nobody_wrote_down_is_none() {
-        prediction("c-0");
+    fn each_written_prediction_is_of_a_relation_and_is_shown_with_it() {
+        let mut known = BTreeSet::new();
+        for experiment in all() {
+            known.extend(experiment.relations.iter().map(|one| (experiment.id.clone(), one.says.clone())));
+        }
+        for written in &*WRITTEN {
+            assert!(!written.machines.is_empty() && !written.figures.is_empty(), "{}", written.experiment);
+            let mut places = BTreeSet::new();
+            for Predicted { relation, figure, at } in &written.figures {
+                assert!(known.contains(&(written.experiment.clone(), relation.clone())), "{relation}");
+                assert!(places.insert((relation, at)), "{relation} twice");
+                let place: Vec<_> = at.clone().into_iter().collect();
+                assert_eq!(predicted(&written.experiment, relation, &place), Some(*figure));
+            }
+        }
+        assert_eq!(predicted("C-17", "of nobody", &[]), None);
+    }
+
+    #[test]
+    fn nothing_is_predicted_without_simulated_runs() {
+        let experiment = find("S-F7").expect("catalogued");
+        let refusal = predictions(&Finding::new(&experiment, Vec::new(), 1)).expect_err("no runs");
+        assert!(refusal.0.contains("no simulated runs"), "{}", refusal.0);
+        assert_eq!([0.123_456, 24.0, 123_456.0].map(rounded), [0.1235, 24.0, 123_500.0]);
     }
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use results::Run;
 use serde::Deserialize;
 
-use super::prediction;
 use crate::sweep::{MARGIN, Scalar};
 
 /// The meaning of a clause for results, or a question of our own beside the claim.
@@ -98,11 +97,8 @@ pub enum RelationRule {
         /// The greatest permitted value.
         high: f64,
     },
-    /// The ratio of two throughputs of simulated runs is near a published one. The simulation predicted it before the
-    /// comparison: see [`Prediction`](super::Prediction).
-    Prediction {
-        /// The name of the prediction.
-        name: String,
+    /// The ratio of two throughputs is near a published one.
+    Published {
         /// The numerator.
         of: SchemeCell,
         /// The denominator.
@@ -113,6 +109,10 @@ pub enum RelationRule {
         naive: Option<f64>,
         /// The greatest distance of the simulated ratio from the published one, as a share of the published one.
         tolerance: f64,
+        /// Whether constants of the simulated machine were fitted to the published ratio, so that the ratio is no
+        /// evidence.
+        #[serde(default)]
+        is_fitted: bool,
     },
     /// The share of the hottest of Zipf-distributed records is the published one. The share is computed from the
     /// definition of the distribution, or counted among draws.
@@ -263,7 +263,7 @@ impl RelationRule {
             Self::Trend { .. } => "trend",
             Self::Crossing { .. } => "crossing",
             Self::Peak { .. } => "peak",
-            Self::Prediction { .. } => "prediction",
+            Self::Published { .. } => "published",
             Self::HottestShare { .. } => "hottest_share",
             Self::Victims { .. } => "victims",
         }
@@ -291,12 +291,10 @@ impl RelationRule {
             Self::Peak { axis, low, high, .. } => {
                 format!("best at {axis} = {}", range(Some(*low), Some(*high)))
             }
-            Self::Prediction { name, published, naive, tolerance, .. } => {
-                let predicted = prediction(name);
-                let how = if predicted.is_fitted { "fitted" } else { "predicted" };
-                let naive = naive.map(|naive| format!(", naive {}", short(naive))).unwrap_or_default();
-                let within = crate::text::percent(*tolerance);
-                format!("{published} within {within} ({how} {}{naive})", short(predicted.ratio))
+            Self::Published { published, naive, tolerance, is_fitted, .. } => {
+                let naive = naive.map(|naive| format!(" (naive {})", short(naive))).unwrap_or_default();
+                let fitted = if *is_fitted { " (fitted)" } else { "" };
+                format!("{published} within {}{fitted}{naive}", crate::text::percent(*tolerance))
             }
             Self::HottestShare { published, tolerance, .. } => {
                 format!("{published} within {}", crate::text::percent(*tolerance))

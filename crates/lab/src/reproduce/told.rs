@@ -2,9 +2,10 @@
 
 use results::Machine;
 use serde_json::{Value, json};
+use stats::Interval;
 
-use super::prediction::errors;
-use super::{Clause, Experiment, Finding, RelationInstance, Source, Status};
+use super::prediction::{errors, origins, predicted};
+use super::{Clause, Experiment, Finding, Relation, RelationInstance, Source, Status};
 use crate::json::SCHEMA;
 use crate::sweep;
 use crate::text::{Lines, Table, count, plural};
@@ -107,7 +108,7 @@ pub fn finding(finding: &Finding<'_>) -> String {
     }
     lines.add("");
     lines.add(parts(finding).trim_end());
-    for line in errors(&finding.parts) {
+    for line in origins(finding).into_iter().chain(errors(finding)) {
         lines.add(line);
     }
     lines.add(format!("\n{}", clauses(finding).trim_end()));
@@ -165,25 +166,29 @@ fn machines(machines: &[Machine]) -> impl Iterator<Item = String> {
 /// Returns the relations as text: the wanted range of each, and the result at each place that it leaves open.
 fn parts(finding: &Finding<'_>) -> String {
     let mut table = Table::default();
-    table.row(["expected", "of", "at", "found", "(interval)", "outcome"]);
+    let id = &finding.experiment.id;
+    let prediction = |relation: &Relation, at: &[(String, String)]| predicted(id, &relation.says, at);
+    let all = finding.parts.iter().flat_map(|(relation, all)| all.iter().map(move |one| (relation, one)));
+    let is_predicted = all.into_iter().any(|(relation, one)| prediction(relation, &one.at).is_some());
+    let head =
+        if is_predicted { &["expected", "of", "at", "predicted"][..] } else { &["expected", "of", "at"] };
+    table.row(head.iter().chain(&["found", "(interval)", "outcome"]).copied());
     let mut lines = Lines::default();
     for (nth, (relation, instances)) in finding.parts.iter().enumerate() {
         let of = relation.clause.as_deref().unwrap_or("ours, not the document's");
         lines.add(format!("{}. {} [{of}]", nth + 1, relation.says));
         for instance in instances {
             let RelationInstance { at, estimate, interval, outcome } = instance;
+            let written = prediction(relation, at);
             let at: Vec<String> = at.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            table.row([
-                relation.rule.wanted(),
-                format!("{}.", nth + 1),
-                at.join(" "),
-                estimate.map_or_else(|| "-".to_owned(), figure),
-                interval.map_or_else(
-                    || "-".to_owned(),
-                    |interval| format!("({} .. {})", figure(interval.low), figure(interval.high)),
-                ),
-                outcome.name().to_owned(),
-            ]);
+            let mut row = vec![relation.rule.wanted(), format!("{}.", nth + 1), at.join(" ")];
+            let told = |value: &Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
+            row.extend(is_predicted.then(|| told(&written)));
+            let ends =
+                |interval: &Interval| format!("({} .. {})", figure(interval.low), figure(interval.high));
+            let interval = interval.as_ref().map_or_else(|| "-".to_owned(), ends);
+            row.extend([told(estimate), interval, outcome.name().to_owned()]);
+            table.row(row);
         }
         if instances.is_empty() {
             table.row([relation.rule.wanted(), format!("{}.", nth + 1), "nothing was measured".to_owned()]);

@@ -2,8 +2,8 @@
 //!
 //! Each worker of the stepped build is a hardware thread of the simulated machine. Its clock advances with the
 //! instructions that it executes and with the time that its accesses take. The scheduler lets each access happen in
-//! the order of these clocks, so that a run is a function of its inputs and of what shares a cache line in its memory,
-//! to the last picosecond.
+//! the order of these clocks, so that a run is a function of its inputs and of what shares a cache line in its memory
+//! ([`sync_sim::heap`]), to the last picosecond.
 //!
 //! A worker that looks in vain at something (it spins, yields or waits) is parked at the lines that it has loaded
 //! since it last waited, and goes on when one of them is written. So a spinning worker costs the simulation nothing.

@@ -514,7 +514,7 @@ pub(crate) struct Reproduce {
     /// The seed of all random numbers [default: that of the recipe]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Print what the simulated runs predict, without the published figures, as a file of predictions has it
+    /// Print the figures that the simulated runs give, as a file of predictions has them, and decide nothing
     #[arg(long, conflicts_with_all = ["list", "dry_run", "format"])]
     pub(crate) predict: bool,
     /// How the output is printed

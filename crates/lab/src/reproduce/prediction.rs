@@ -62,8 +62,8 @@ pub(super) fn predicted(experiment: &str, relation: &str, at: &[(String, String)
     figures.find(|one| one.relation == relation && one.at == at).map(|one| one.figure)
 }
 
-/// Returns what the simulated recipes of a finding predict, without a published figure, as a file of predictions has
-/// it. Ratios to which constants were fitted are left out.
+/// Returns the figures that the simulated recipes of a finding give, without a decision, as a file of predictions has
+/// them. Ratios to which constants were fitted are left out.
 ///
 /// # Errors
 /// No recipe of the experiment is simulated.

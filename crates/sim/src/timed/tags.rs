@@ -32,7 +32,8 @@ impl Tags {
             return true;
         }
         let Some(at) = set.iter().position(|&other| other == entry) else { return false };
-        set[..=at].rotate_right(1);
+        set.copy_within(..at, 1);
+        set[0] = entry;
         true
     }
 
@@ -42,7 +43,7 @@ impl Tags {
         let set = self.set(line);
         let tag = entry(line, 0) >> 32;
         let at = set.iter().position(|&other| other >> 32 == tag).unwrap_or(set.len() - 1);
-        set[..=at].rotate_right(1);
+        set.copy_within(..at, 1);
         set[0] = entry(line, version);
     }
 

@@ -43,8 +43,9 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     }
     let finding = Finding::new(&experiment, results, args.seed.unwrap_or(1));
     if args.predict {
-        out.print(&reproduce::predictions(&finding)?);
+        // Fewer runs predict something else.
         ended?;
+        out.print(&reproduce::predictions(&finding)?);
         return Ok(exit_code(finding.failed() > 0));
     }
     let claim = finding.claim(&folder);

@@ -1,8 +1,5 @@
 //! A simulated run is a function of its settings, whatever else the process has done.
 
-use std::panic::{catch_unwind, resume_unwind};
-use std::sync::Mutex;
-
 use engine::driver::{Job, Limit};
 use engine::setting::Values;
 use schemes_sim::catalogue;
@@ -12,9 +9,6 @@ use schemes_sim::optimistic::silo::Silo;
 use sim::machine::{Machine, MemoryPolicy, Placement};
 use simulations::{FirstRows, Simulated, SimulatedInstance, SimulationSpec};
 use sync_sim::heap;
-
-/// The tests count the heaps of the process, so one runs at a time.
-static ALONE: Mutex<()> = Mutex::new(());
 
 /// A run on eight cores whose requests meet at a few rows.
 fn simulated(scheme: SimulatedInstance, name: &str, given: &[(&str, &str)]) -> Simulated {
@@ -46,7 +40,6 @@ fn figures(simulated: &Simulated) -> String {
 
 #[test]
 fn a_run_repeats_itself_whatever_the_process_did_before() {
-    let _alone = ALONE.lock();
     let schemes = [
         SimulatedInstance::of::<Silo>(catalogue::entry("silo").expect("it is there")),
         SimulatedInstance::of::<Mvto>(catalogue::entry("mvto").expect("it is there")),
@@ -69,61 +62,4 @@ fn a_run_repeats_itself_whatever_the_process_did_before() {
         }
     }
     assert_eq!(heap::count(), 0, "the memory of all runs was given back");
-}
-
-#[test]
-fn pieces_of_a_heap_keep_their_distances_their_alignment_and_their_content() {
-    let _alone = ALONE.lock();
-    let layout = || {
-        let mut pieces: Vec<Vec<u64>> = Vec::new();
-        for round in 0..4_usize {
-            pieces.extend((0..60).map(|size| vec![(round * 60 + size) as u64; size * size + 1]));
-            pieces.extend((15..22).map(|power| vec![0; 1 << power]));
-            // The next round gets some of these again, and others grow and shrink.
-            let mut at = 0;
-            pieces.retain(|_| {
-                at += 1;
-                at % 3 > 0
-            });
-            pieces.iter_mut().step_by(5).for_each(|piece| piece.extend_from_within(..piece.len() / 2));
-            pieces.iter_mut().step_by(7).for_each(Vec::shrink_to_fit);
-        }
-        for piece in &pieces {
-            assert!(piece.iter().all(|word| *word == piece[0]), "{} words", piece.len());
-            assert!(vec![0_u64; piece.len()].iter().all(|word| *word == 0), "zero memory is zero");
-        }
-        let mut all: Vec<_> = pieces.iter().map(|piece| piece.as_ptr_range()).collect();
-        let first = all[0].start.addr();
-        let starts: Vec<_> = all.iter().map(|piece| piece.start.addr().wrapping_sub(first)).collect();
-        all.sort_by_key(|piece| piece.start);
-        assert!(all.windows(2).all(|two| two[0].end <= two[1].start), "pieces are disjoint");
-        heap::outside(|| starts.clone())
-    };
-    let first = heap::within(layout);
-    let mut lines = Vec::new();
-    heap::within(|| {
-        #[repr(align(128))]
-        struct Line(u8);
-        for number in 0..9 {
-            heap::outside(|| lines.reserve(1));
-            lines.push((Box::new(Line(number)), Box::new(number)));
-        }
-    });
-    assert!(lines.iter().all(|(line, _)| core::ptr::from_ref(&**line).addr() % 128 == 0 && line.0 < 9));
-    assert_eq!(heap::count(), 1, "somebody still has pieces");
-    assert_eq!(heap::within(layout), first);
-    drop(lines);
-    assert_eq!(heap::count(), 0);
-}
-
-#[test]
-fn a_panic_ends_a_simulation_and_another_one_may_begin() {
-    let _alone = ALONE.lock();
-    // What has no message, for what collects messages would keep pieces.
-    let panic = catch_unwind(|| heap::within(|| resume_unwind(Box::new(1_u8))));
-    assert!(panic.is_err() && heap::count() == 1);
-    drop(panic);
-    assert_eq!(heap::count(), 0);
-    heap::within(|| assert_eq!(heap::count(), 1));
-    assert_eq!(heap::count(), 0);
 }

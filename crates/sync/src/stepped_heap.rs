@@ -1,8 +1,8 @@
 //! The heap of a simulation: the same calls get memory at the same distances, whatever the process did before and
 //! whichever C library it has.
 //!
-//! A simulated run depends on which words share a cache line, and so on where the allocator puts them. So a run asks for
-//! its memory [`within`] a heap of its own, and the simulator, which is no part of the simulated program, asks
+//! A simulated run depends on which words share a cache line, and so on where the allocator puts them. So a run asks
+//! for its memory [`within`] a heap of its own, and the simulator, which is no part of the simulated program, asks
 //! [`outside`] of it. [`Allocator`] is the allocator of programs that simulate; outside of simulations it is the
 //! system's.
 //!
@@ -77,12 +77,12 @@ struct Heap {
 struct Pool {
     /// The first free piece of each class, or 0.
     free: [usize; CLASSES],
-    /// What is left of the chunk.
+    /// The rest of the chunk from which small pieces are cut.
     chunk: core::ops::Range<usize>,
 }
 
-/// Runs `body`, to which a heap of its own serves all memory that it asks for on this thread. What it returns may have
-/// memory of the heap, whose pages stay until that is given back: callers that keep results for long make copies.
+/// Runs `body`, to which a heap of its own serves all memory that it asks for on this thread. If the result has
+/// memory of the heap, its pages stay until that is given back: callers that keep results for long make copies.
 ///
 /// If the process has no place for another heap, `body` gets its memory from the system.
 ///
@@ -271,9 +271,11 @@ impl Heap {
             assert_eq!(status, 0, "pages of a heap can be given back");
         }
         let first = &mut self.pools[pool].free[class];
+        let address = piece.expose_provenance();
+        let link: *mut usize = ptr::with_exposed_provenance_mut(address);
         // SAFETY: the piece has room for a word and is aligned for it, and the caller has given it back.
-        unsafe { piece.cast::<usize>().write(*first) };
-        *first = piece.addr();
+        unsafe { link.write(*first) };
+        *first = address;
         self.live -= 1;
         self.release_if_done(slot);
     }
@@ -365,14 +367,14 @@ unsafe impl GlobalAlloc for Allocator {
         if class(size_of_layout(new)).0 == class(size_of_layout(layout)).0 {
             return piece;
         }
-        // SAFETY: the caller's promise; both pieces have the bytes that are copied.
-        unsafe {
-            let moved = self.alloc(new);
-            if !moved.is_null() {
-                moved.copy_from_nonoverlapping(piece, layout.size().min(size));
-                self.dealloc(piece, layout);
-            }
-            moved
+        // SAFETY: the caller's promise: the size is not zero.
+        let moved = unsafe { self.alloc(new) };
+        if !moved.is_null() {
+            // SAFETY: both pieces have these bytes, and they are disjoint.
+            unsafe { moved.copy_from_nonoverlapping(piece, layout.size().min(size)) };
+            // SAFETY: the caller's promise: this heap has served the piece for this layout.
+            unsafe { self.dealloc(piece, layout) };
         }
+        moved
     }
 }

@@ -14,8 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::heap;
 
-/// Where the search for a place of a region begins, again and again from the start, and where it ends: before the places
-/// of [heaps](crate::heap).
+/// Where the search for a place of a region begins, again and again from the start, and where it ends: before the
+/// places of [heaps](crate::heap).
 const FIRST: usize = 16 << 40;
 const LAST: usize = 64 << 40;
 

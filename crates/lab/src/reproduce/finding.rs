@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use results::{Machine, OpenInterval, Place, Reproduction};
 
-use super::prediction::predicted;
+use super::prediction::Written;
 use super::verdict::Judged;
 use super::{ClaimVerdict, Clause, Experiment, Relation, RelationInstance, RelationOutcome, Standing, Trust};
 use crate::sweep::{ResultStore, Summary, Sweep};
@@ -113,7 +113,8 @@ impl<'e> Finding<'e> {
     /// Returns the finding as a result, with its evidence and the command that tests it again.
     pub fn claim(&self, folder: &Path) -> Reproduction {
         let experiment = self.experiment.clone();
-        let relations = self.parts.iter().map(|each| part(&experiment.id, each)).collect();
+        let written = Written::of(&experiment.id);
+        let relations = self.parts.iter().map(|each| part(&written, each)).collect();
         let runs = self.sweeps.iter().flat_map(|(_, _, summary)| &summary.lines);
         let evidence = runs.flat_map(|line| line.results.values()).filter_map(|run| run.id.clone());
         let machines: Vec<&Machine> =
@@ -181,10 +182,10 @@ fn clause((clause, standing): &(&Clause, Standing)) -> results::Clause {
     }
 }
 
-fn part(id: &str, (relation, instances): &(&Relation, Vec<RelationInstance>)) -> results::Relation {
+fn part(written: &Written, (relation, instances): &(&Relation, Vec<RelationInstance>)) -> results::Relation {
     let place = |instance: &RelationInstance| Place {
         at: instance.at.iter().cloned().collect(),
-        predicted: predicted(id, &relation.says, &instance.at),
+        predicted: written.figure(&relation.says, &instance.at),
         estimate: instance.estimate.filter(|estimate| estimate.is_finite()),
         interval: instance.interval.map(OpenInterval::from),
         outcome: instance.outcome.name().to_owned(),

@@ -2,7 +2,6 @@
 //! compared them with the published claim; and the errors of predicted ratios, beside those of a naive baseline.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use results::Simulation;
 use serde::Deserialize;
@@ -48,18 +47,27 @@ struct File {
     predictions: Vec<Predictions>,
 }
 
-/// All predictions that were written down.
-static WRITTEN: LazyLock<Vec<Predictions>> = LazyLock::new(|| {
+/// The predictions that were written down for an experiment.
+#[derive(Debug)]
+pub(super) struct Written(Vec<Predictions>);
+
+impl Written {
+    /// Returns the predictions for an experiment.
+    pub(super) fn of(experiment: &str) -> Self {
+        Self(all_written().into_iter().filter(|one| one.experiment == experiment).collect())
+    }
+
+    /// Returns the predicted figure of a relation at a place.
+    pub(super) fn figure(&self, relation: &str, at: &[(String, String)]) -> Option<f64> {
+        let at: BTreeMap<String, String> = at.iter().cloned().collect();
+        let mut figures = self.0.iter().flat_map(|one| &one.figures);
+        figures.find(|one| one.relation == relation && one.at == at).map(|one| one.figure)
+    }
+}
+
+fn all_written() -> Vec<Predictions> {
     let text = include_str!("../../../../experiments/predictions/many_cores.toml");
     toml::from_str::<File>(text).expect("the file of predictions is legal").predictions
-});
-
-/// Returns the written prediction of a relation of an experiment at a place.
-pub(super) fn predicted(experiment: &str, relation: &str, at: &[(String, String)]) -> Option<f64> {
-    let at: BTreeMap<String, String> = at.iter().cloned().collect();
-    let of_experiment = WRITTEN.iter().filter(|one| one.experiment == experiment);
-    let mut figures = of_experiment.flat_map(|one| &one.figures);
-    figures.find(|one| one.relation == relation && one.at == at).map(|one| one.figure)
 }
 
 /// Returns the figures that the simulated recipes of a finding give, without a decision, as a file of predictions has
@@ -119,8 +127,7 @@ fn simulations(summary: &Summary) -> impl Iterator<Item = &Simulation> {
 /// Returns the machines for which predictions of the experiment were written down, one sentence a line: whether their
 /// constants and the rules of time are those of the runs.
 pub(super) fn origins(finding: &Finding<'_>) -> Vec<String> {
-    let now = machines(finding);
-    let of_experiment = WRITTEN.iter().filter(|one| one.experiment == finding.experiment.id);
+    let (now, written) = (machines(finding), Written::of(&finding.experiment.id));
     let told = |(name, digest): (&String, &String)| {
         let changed = match now.get(name) {
             Some(other) if other != digest => ": its constants or the rules of time have changed since",
@@ -128,7 +135,7 @@ pub(super) fn origins(finding: &Finding<'_>) -> Vec<String> {
         };
         format!("predicted on {name}, digest {digest}{changed}")
     };
-    of_experiment.flat_map(|one| &one.machines).map(told).collect()
+    written.0.iter().flat_map(|one| &one.machines).map(told).collect()
 }
 
 /// Returns a figure with four significant digits.
@@ -158,6 +165,7 @@ impl Errors {
 /// Returns the errors of the ratios of a finding that have a published value, one sentence a line; nothing if there are
 /// none. Ratios to which constants were fitted are left out.
 pub(super) fn errors(finding: &Finding<'_>) -> Vec<String> {
+    let predictions = Written::of(&finding.experiment.id);
     let (mut written, mut naive, mut now) = (Vec::new(), Vec::new(), Vec::new());
     for (relation, instances) in &finding.parts {
         let RelationRule::Published { published, naive: guess, is_fitted: false, .. } = &relation.rule else {
@@ -165,8 +173,7 @@ pub(super) fn errors(finding: &Finding<'_>) -> Vec<String> {
         };
         let error = |ratio: f64| (ratio / published - 1.0).abs();
         for instance in instances {
-            let prediction = predicted(&finding.experiment.id, &relation.says, &instance.at);
-            written.extend(prediction.map(error));
+            written.extend(predictions.figure(&relation.says, &instance.at).map(error));
             now.extend(instance.estimate.map(error));
         }
         naive.extend(guess.map(error));
@@ -230,17 +237,17 @@ mod tests {
         for experiment in all() {
             known.extend(experiment.relations.iter().map(|one| (experiment.id.clone(), one.says.clone())));
         }
-        for written in &*WRITTEN {
+        for written in all_written() {
             assert!(!written.machines.is_empty() && !written.figures.is_empty(), "{}", written.experiment);
             let mut places = BTreeSet::new();
             for Predicted { relation, figure, at } in &written.figures {
                 assert!(known.contains(&(written.experiment.clone(), relation.clone())), "{relation}");
                 assert!(places.insert((relation, at)), "{relation} twice");
                 let place: Vec<_> = at.clone().into_iter().collect();
-                assert_eq!(predicted(&written.experiment, relation, &place), Some(*figure));
+                assert_eq!(Written::of(&written.experiment).figure(relation, &place), Some(*figure));
             }
         }
-        assert_eq!(predicted("C-17", "of nobody", &[]), None);
+        assert_eq!(Written::of("C-17").figure("of nobody", &[]), None);
     }
 
     #[test]
@@ -248,6 +255,7 @@ mod tests {
         let experiment = find("S-F7").expect("catalogued");
         let refusal = predictions(&Finding::new(&experiment, Vec::new(), 1)).expect_err("no runs");
         assert!(refusal.0.contains("no simulated runs"), "{}", refusal.0);
-        assert_eq!([0.123_456, 24.0, 123_456.0].map(rounded), [0.1235, 24.0, 123_500.0]);
+        let digits = [0.123_456, 24.0, 123_456.0].map(|figure| rounded(figure).to_string());
+        assert_eq!(digits, ["0.1235", "24", "123500"]);
     }
 }

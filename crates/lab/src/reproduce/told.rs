@@ -4,7 +4,7 @@ use results::Machine;
 use serde_json::{Value, json};
 use stats::Interval;
 
-use super::prediction::{errors, origins, predicted};
+use super::prediction::{Written, errors, origins};
 use super::{Clause, Experiment, Finding, Relation, RelationInstance, Source, Status};
 use crate::json::SCHEMA;
 use crate::sweep;
@@ -166,8 +166,8 @@ fn machines(machines: &[Machine]) -> impl Iterator<Item = String> {
 /// Returns the relations as text: the wanted range of each, and the result at each place that it leaves open.
 fn parts(finding: &Finding<'_>) -> String {
     let mut table = Table::default();
-    let id = &finding.experiment.id;
-    let prediction = |relation: &Relation, at: &[(String, String)]| predicted(id, &relation.says, at);
+    let written = Written::of(&finding.experiment.id);
+    let prediction = |relation: &Relation, at: &[(String, String)]| written.figure(&relation.says, at);
     let all = finding.parts.iter().flat_map(|(relation, all)| all.iter().map(move |one| (relation, one)));
     let is_predicted = all.into_iter().any(|(relation, one)| prediction(relation, &one.at).is_some());
     let head =
@@ -179,11 +179,11 @@ fn parts(finding: &Finding<'_>) -> String {
         lines.add(format!("{}. {} [{of}]", nth + 1, relation.says));
         for instance in instances {
             let RelationInstance { at, estimate, interval, outcome } = instance;
-            let written = prediction(relation, at);
+            let figure_before = prediction(relation, at);
             let at: Vec<String> = at.iter().map(|(name, value)| format!("{name}={value}")).collect();
             let mut row = vec![relation.rule.wanted(), format!("{}.", nth + 1), at.join(" ")];
             let told = |value: &Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
-            row.extend(is_predicted.then(|| told(&written)));
+            row.extend(is_predicted.then(|| told(&figure_before)));
             let ends =
                 |interval: &Interval| format!("({} .. {})", figure(interval.low), figure(interval.high));
             let interval = interval.as_ref().map_or_else(|| "-".to_owned(), ends);

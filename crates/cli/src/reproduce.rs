@@ -22,7 +22,15 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     let experiment = reproduce::find(id)?;
     refuse_what_cannot_be_run(&experiment)?;
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(experiment.id.to_lowercase()));
-    let sweeps = sweeps(catalogue, &experiment, args)?;
+    let mut sweeps = sweeps(catalogue, &experiment, args)?;
+    if args.predict {
+        sweeps.retain(|(_, _, sweep)| sweep.units.iter().any(|unit| unit.request.machine.is_some()));
+        if sweeps.is_empty() {
+            let says =
+                "has no simulated runs, so that nothing can be predicted: its recipes name no `machine`";
+            return Err(Refusal(format!("{id} {says}")));
+        }
+    }
     if args.dry_run {
         out.print(&reproduce::entry(&experiment));
         for (name, _, sweep) in &sweeps {
@@ -38,14 +46,22 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     for (name, text, sweep) in sweeps {
         store.keep_recipe(text)?;
         ended = ended.and_then(|()| make_all(Measuring::new(&sweep, &store)?, args.jobs.jobs, out));
+        let missing = store.missing(&sweep)?.len();
+        if args.predict && missing > 0 {
+            // Fewer runs predict something else.
+            ended?;
+            return Err(Refusal(format!(
+                "{missing} runs of the recipe {name} are missing, and the others predict nothing: start the command \
+                 again with the same --out, which goes on with them"
+            )));
+        }
         let summary = Summary::new(&sweep, &store)?;
         results.push((name, sweep, summary));
     }
     let finding = Finding::new(&experiment, results, args.seed.unwrap_or(1));
     if args.predict {
-        // Fewer runs predict something else.
         ended?;
-        out.print(&reproduce::predictions(&finding)?);
+        out.print(&reproduce::predictions(&finding));
         return Ok(exit_code(finding.failed() > 0));
     }
     let claim = finding.claim(&folder);

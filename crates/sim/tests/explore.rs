@@ -321,3 +321,27 @@ fn addresses_ascend_in_the_order_of_allocation() {
     assert!(starts.is_sorted());
     assert!(starts.iter().all(|start| start.addr().get() % 4096 == 0));
 }
+
+#[test]
+fn each_worker_counts_its_own_waiting_fibers() {
+    for seed in 0..SEEDS {
+        let is_open = AtomicBool::new(false);
+        explore(seed, 2, |worker| {
+            if worker == 1 {
+                for _ in 0..20 {
+                    workers::yield_now();
+                    assert_eq!(waiter::waiting(), 0, "the other worker's fiber waits, and none of this one");
+                }
+                is_open.store(true, Ordering::Relaxed);
+                return;
+            }
+            let mut crew = Crew::new();
+            crew.spawn(STACK_BYTES, || {
+                assert!(waiter::wait_until(None, || is_open.load(Ordering::Relaxed)));
+                assert_eq!(waiter::waiting(), 0, "it waits no more");
+            });
+            crew.run();
+        });
+    }
+    assert_eq!(waiter::waiting(), 0);
+}

@@ -54,15 +54,15 @@ enum Signal {
 thread_local! {
     static CURRENT: Cell<*const Yielder> = const { Cell::new(ptr::null()) };
     /// Fibers of this thread that wait for a condition which others bring about.
-    static WAITING: Cell<u32> = const { Cell::new(0) };
+    pub(crate) static WAITING: Cell<u32> = const { Cell::new(0) };
     /// Ticks in which none of this thread's fibers could go on.
-    static STALLED: Cell<u64> = const { Cell::new(0) };
+    pub(crate) static STALLED: Cell<u64> = const { Cell::new(0) };
     /// Fibers of this thread that were called and have not gone on yet.
     static CALLED: RefCell<Vec<Standing>> = const { RefCell::new(Vec::new()) };
     /// Crews that this thread has had.
     static CREWS: Cell<u64> = const { Cell::new(0) };
     /// Whether no fiber of the crew could go on when it last looked at all of them.
-    static IDLE: Cell<bool> = const { Cell::new(true) };
+    pub(crate) static IDLE: Cell<bool> = const { Cell::new(true) };
 }
 
 /// See [`crate::waiter::stalled_ticks`].
@@ -422,7 +422,12 @@ impl Drop for Crew<'_> {
         let _outer = Reenter::leave();
         self.fibers.clear();
         IDLE.set(true);
-        CALLED.with_borrow_mut(|called| called.retain(|called| called.crew != self.id));
+        let mut called = CALLED.take();
+        called.retain(|called| called.crew != self.id);
+        // An empty list goes, with its memory, which may be of a simulation that ends now.
+        if !called.is_empty() {
+            CALLED.set(called);
+        }
     }
 }
 

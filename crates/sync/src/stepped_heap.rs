@@ -6,9 +6,10 @@
 //! [`outside`] of it. [`Allocator`] is the allocator of programs that simulate; outside of simulations it is the
 //! system's.
 //!
-//! As in the allocators that programs have today, each worker has a *pool* of small pieces of its own: two workers
-//! share no line because they asked for memory at the same time. A piece that is given back belongs to the pool of the
-//! worker that gave it back.
+//! As in the allocators that programs have today, each worker has a *pool* of small pieces of its own. So two workers
+//! do not come to share a line merely because they ask for memory at the same time. A piece that is given back belongs
+//! to the pool of the worker that gave it back; if that is no worker of the simulation, to the pool of those that are
+//! none.
 //!
 //! A heap has a place of its own in the address space, so that an address tells to which heap it belongs. The memory of
 //! a heap goes back to the system when the simulation has ended and all its pieces were given back.
@@ -17,7 +18,7 @@
 //!
 //! 1. A free piece is in one list of one pool, and its first word has the address of the next one, or 0.
 //! 2. The list of a class has pieces of the size of this class, at addresses that are multiples of [`align_of_size`].
-//! 3. Memory between `used` and `mapped` was never handed out, and is zero.
+//! 3. Memory between `used` and `mapped`, and the rest of each chunk, was never handed out, and is zero.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
@@ -42,6 +43,8 @@ const CHUNK: usize = 64 << 10;
 const SMALL_MAX: usize = 16 << 10;
 /// The pages of a piece of this size or more go back to the system with the piece.
 const RETURNED_MIN: usize = 1 << 20;
+/// Whether pages that went back to the system are zero when they are used again: of private memory only Linux says so.
+const ARE_ZERO_WHEN_RETURNED: bool = cfg!(target_os = "linux");
 /// The largest alignment that a heap has.
 const PAGE: usize = 4096;
 
@@ -55,10 +58,11 @@ pub struct Allocator;
 
 static HEAPS: [Mutex<Heap>; SLOTS] = [const { Mutex::new(Heap::NONE) }; SLOTS];
 
-/// Nothing but [`HEAPS`]' index, plus one, so that the thread's word is 0 outside of simulations.
+/// In place of a heap, for a thread outside of simulations.
 const OUTSIDE: usize = 0;
 
 thread_local! {
+    /// The heap of the thread, by its index in [`HEAPS`] plus one, or [`OUTSIDE`].
     static CURRENT: Cell<usize> = const { Cell::new(OUTSIDE) };
 }
 
@@ -102,12 +106,12 @@ pub fn outside<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// The number of heaps from which memory was not given back, by any simulation of the process.
+/// The number of heaps that are mapped: of simulations that go on, and of those whose pieces were not all given back.
 pub fn count() -> usize {
     HEAPS.iter().filter(|heap| lock(heap).mapped > 0).count()
 }
 
-/// Makes the heap of before the current one again, when dropped.
+/// Makes the heap current again that was current before, when dropped.
 struct Enter(usize);
 
 impl Drop for Enter {
@@ -268,7 +272,10 @@ impl Heap {
         if size >= RETURNED_MIN {
             // SAFETY: these whole pages are of the piece, whose content nobody needs.
             let status = unsafe { libc::madvise(piece.cast(), size, libc::MADV_DONTNEED) };
-            assert_eq!(status, 0, "pages of a heap can be given back");
+            if status != 0 || !ARE_ZERO_WHEN_RETURNED {
+                // SAFETY: the piece has these bytes, and the caller has given it back.
+                unsafe { piece.write_bytes(0, size) };
+            }
         }
         let first = &mut self.pools[pool].free[class];
         let address = piece.expose_provenance();

@@ -15,7 +15,7 @@ use std::panic::resume_unwind;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
-use crate::fiber::Reenter;
+use crate::fiber::{IDLE, Reenter, STALLED, WAITING};
 use crate::heap;
 use crate::hook::{self, Access};
 
@@ -42,6 +42,32 @@ thread_local! {
 fn stack() -> DefaultStack {
     let used = STACKS.with_borrow_mut(Vec::pop);
     used.unwrap_or_else(|| DefaultStack::new(STACK_BYTES).expect("the system has room for another stack"))
+}
+
+/// Knowledge of a thread about the fibers of its worker. Natively that is its only worker; here each worker has its
+/// own, which is put back, when this is dropped, after others have run.
+struct OwnFibers {
+    waiting: u32,
+    stalled: u64,
+    is_idle: bool,
+}
+
+impl OwnFibers {
+    /// A worker without fibers.
+    const NONE: Self = Self { waiting: 0, stalled: 0, is_idle: true };
+
+    /// Those of the worker that runs.
+    fn keep() -> Self {
+        Self { waiting: WAITING.get(), stalled: STALLED.get(), is_idle: IDLE.get() }
+    }
+}
+
+impl Drop for OwnFibers {
+    fn drop(&mut self) {
+        WAITING.set(self.waiting);
+        STALLED.set(self.stalled);
+        IDLE.set(self.is_idle);
+    }
 }
 
 /// Clears `RUNNING` when `run` is left.
@@ -71,6 +97,7 @@ pub fn run<T: Send>(count: usize, _pin: bool, f: impl Fn(usize) -> T + Sync) -> 
         let (f, result) = (&f, &results[worker]);
         let body = move |yielder: &Yielder, ()| {
             RUNNING.set(Some(Running { worker, yielder }));
+            drop(OwnFibers::NONE);
             let value = f(worker);
             result.replace(Some(value));
         };
@@ -79,7 +106,7 @@ pub fn run<T: Send>(count: usize, _pin: bool, f: impl Fn(usize) -> T + Sync) -> 
     };
     let mut fibers: ManuallyDrop<Vec<Coroutine<(), usize, ()>>> =
         ManuallyDrop::new((0..count).map(spawn).collect());
-    let leave = Leave;
+    let (leave, _outer) = (Leave, OwnFibers::keep());
     let mut next = heap::outside(|| scheduler.begin(count));
     loop {
         // No worker unwinds here: its destructors could wait for workers that never run again.
@@ -111,7 +138,7 @@ pub(crate) fn running() -> Option<usize> {
 /// stops, with all its fibers, and goes on where it stopped.
 pub(crate) fn switch_to(next: usize) {
     let running = RUNNING.get().expect("only a running worker is suspended");
-    let _fiber = Reenter::leave();
+    let (_fiber, _fibers) = (Reenter::leave(), OwnFibers::keep());
     // SAFETY: invariant 1; the worker's stack, where its yielder lives, stays until the worker ends.
     let yielder = unsafe { &*running.yielder };
     yielder.suspend(next);

@@ -43,7 +43,7 @@ pub(super) struct Lines {
     all: Vec<Line>,
     /// Tables of the pages of a part of the address space each.
     parts: Vec<Part>,
-    /// Which part is of an address: open addressing, the part's place among all and its index in `parts`.
+    /// Finds the part of an address: open addressing, the part's place in the address space and its index in `parts`.
     by_place: Vec<(usize, usize)>,
     /// Pages that were used.
     used: usize,

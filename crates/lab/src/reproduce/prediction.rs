@@ -15,7 +15,7 @@ use crate::text::{Lines, percent};
 const ERROR_MAX: f64 = 0.30;
 
 /// The predictions of an experiment.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct Predictions {
     /// The id of the experiment.
@@ -27,7 +27,7 @@ struct Predictions {
 }
 
 /// The predicted figure of a relation at a place.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct Predicted {
     /// The relation in words, as the catalogue has it.
@@ -88,22 +88,29 @@ pub fn predictions(finding: &Finding<'_>) -> String {
             })
         })
     });
-    let quoted = |text: &str| Value::from(text).to_string();
-    let table = |pairs: &BTreeMap<String, String>| {
-        let pairs = pairs.iter().map(|(name, value)| format!("{} = {}", quoted(name), quoted(value)));
-        format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
-    };
-    let mut lines = Lines::default();
-    lines.add("[[predictions]]");
-    lines.add(format!("experiment = {}", quoted(&finding.experiment.id)));
-    lines.add(format!("machines = {}", table(&machines)));
-    lines.add("figures = [");
-    for Predicted { relation, figure, at } in figures {
-        let at = if at.is_empty() { String::new() } else { format!(", at = {}", table(&at)) };
-        lines.add(format!("    {{ figure = {figure:?}{at}, relation = {} }},", quoted(&relation)));
+    Predictions { experiment: finding.experiment.id.clone(), machines, figures: figures.collect() }.text()
+}
+
+impl Predictions {
+    /// Returns the predictions as a file has them, one figure a line.
+    fn text(&self) -> String {
+        let quoted = |text: &str| Value::from(text).to_string();
+        let table = |pairs: &BTreeMap<String, String>| {
+            let pairs = pairs.iter().map(|(name, value)| format!("{} = {}", quoted(name), quoted(value)));
+            format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
+        };
+        let mut lines = Lines::default();
+        lines.add("[[predictions]]");
+        lines.add(format!("experiment = {}", quoted(&self.experiment)));
+        lines.add(format!("machines = {}", table(&self.machines)));
+        lines.add("figures = [");
+        for Predicted { relation, figure, at } in &self.figures {
+            let at = if at.is_empty() { String::new() } else { format!(", at = {}", table(at)) };
+            lines.add(format!("    {{ figure = {figure:?}{at}, relation = {} }},", quoted(relation)));
+        }
+        lines.add("]");
+        lines.0
     }
-    lines.add("]");
-    lines.0
 }
 
 /// Returns the simulated machines of a finding, with their digests.
@@ -220,6 +227,10 @@ mod tests {
             told.iter().any(|line| line.starts_with("errors of the naive baseline (9): mean 6.")),
             "{told:?}"
         );
+        let text = crate::reproduce::finding(&found(&experiment, |published| published * 1.5));
+        for part in ["predicted  found", "predicted on hpe-superdome-flex, digest ", "0.776  0.825"] {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
         assert!(errors(&Finding::new(&find("C-12").expect("catalogued"), Vec::new(), 1)).is_empty());
     }
 
@@ -243,15 +254,23 @@ mod tests {
     }
 
     #[test]
-    fn relations_without_simulated_runs_are_not_predicted() {
-        let experiment = find("S-F7").expect("catalogued");
-        let printed = predictions(&Finding::new(&experiment, Vec::new(), 1));
-        let file: File = toml::from_str(&printed).expect("legal");
-        assert!(
-            file.predictions[0].experiment == "S-F7" && file.predictions[0].figures.is_empty(),
-            "{printed}"
-        );
+    fn a_printed_file_is_a_legal_one_with_the_same_predictions() {
+        let pairs = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let predicted = |relation: &str, figure, at| Predicted { relation: relation.to_owned(), figure, at };
+        let figures = vec![
+            predicted("a peak of `silo`, \"here\"", 24.0, BTreeMap::new()),
+            predicted("a ratio", 0.1235, pairs(&[("tpcc.mix", "full"), ("workers", "4")])),
+        ];
+        let machines = pairs(&[("hpe-superdome-flex", "ef6d")]);
+        let all = Predictions { experiment: "C-19".to_owned(), machines, figures };
+        let File { predictions } = toml::from_str(&all.text()).expect("legal");
+        assert_eq!(predictions, [all]);
         let digits = [0.123_456, 24.0, 123_456.0].map(|figure| rounded(figure).to_string());
         assert_eq!(digits, ["0.1235", "24", "123500"]);
+        let computed = find("S-F7").expect("catalogued");
+        let printed = super::predictions(&Finding::new(&computed, Vec::new(), 1));
+        assert!(printed.contains("figures = [\n]"), "only simulated relations are predicted: {printed}");
     }
 }

@@ -11,9 +11,6 @@ pub(super) const NOBODY: u16 = u16::MAX;
 /// Lines of a page, for lines of 64 bytes or more.
 const PAGE_BYTES: usize = 4096;
 
-/// A slot without a part.
-const NO_PART: (usize, usize) = (usize::MAX, 0);
-
 /// A line as its home knows it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
@@ -41,28 +38,14 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) struct Lines {
     all: Vec<Line>,
-    /// Tables of the pages of a part of the address space each.
-    parts: Vec<Part>,
-    /// Finds the part of an address: open addressing, the part's place in the address space and its index in `parts`.
-    by_place: Vec<(usize, usize)>,
-    /// Pages that were used.
+    /// The pages: open addressing, the page's address and the number of its first line.
+    pages: Vec<(usize, LineId)>,
     used: usize,
     /// The page that was looked up last.
     last: (usize, LineId),
     line_shift: u32,
     homes: Homes,
 }
-
-/// The pages of 64 MiB: of each the number of its first line, plus one, or 0 before it is used. Four bytes a page and
-/// neighbours side by side, because nearly each access looks one up, and few of them are in the host's caches.
-#[derive(Debug)]
-struct Part {
-    place: usize,
-    firsts: Box<[LineId]>,
-}
-
-/// Pages of a part.
-const PART_PAGES: usize = 1 << 14;
 
 /// The sockets in whose memory pages are.
 #[derive(Debug)]
@@ -77,8 +60,7 @@ impl Lines {
     pub(super) fn new(line_bytes: u64, homes: Homes) -> Self {
         Self {
             all: Vec::new(),
-            parts: Vec::new(),
-            by_place: vec![NO_PART; 64],
+            pages: vec![(usize::MAX, 0); 1 << 12],
             used: 0,
             last: (usize::MAX, 0),
             line_shift: line_bytes.trailing_zeros(),
@@ -124,12 +106,8 @@ impl Lines {
     /// The addresses of lines.
     pub(super) fn addresses(&self, lines: &[LineId]) -> Vec<usize> {
         // The pages in the order of their lines, so that each address is found at once.
-        let pages_of = |part: &Part| {
-            let first_page = part.place * PART_PAGES;
-            let used = part.firsts.iter().enumerate().filter(|(_, first)| **first != 0);
-            used.map(|(nth, first)| (*first - 1, first_page + nth)).collect::<Vec<_>>()
-        };
-        let mut pages: Vec<(LineId, usize)> = self.parts.iter().flat_map(pages_of).collect();
+        let used = self.pages.iter().filter(|(page, _)| *page != usize::MAX);
+        let mut pages: Vec<(LineId, usize)> = used.map(|(page, first)| (*first, *page)).collect();
         pages.sort_unstable();
         let address = |line: &LineId| {
             let (first, page) = pages[pages.partition_point(|(first, _)| first <= line) - 1];
@@ -145,51 +123,23 @@ impl Lines {
     }
 
     /// The number of the first line of a page, which gets numbers for its lines at its first use.
-    #[inline]
     fn page(&mut self, page: usize, socket: u16) -> LineId {
-        let part = self.part(page / PART_PAGES);
-        let first = self.parts[part].firsts[page % PART_PAGES];
-        if first == 0 { self.add(part, page, socket) } else { first - 1 }
-    }
-
-    /// The index of the part at this place.
-    #[inline]
-    fn part(&mut self, place: usize) -> usize {
-        let at = self.slot(place);
-        if self.by_place[at].0 == place { self.by_place[at].1 } else { self.add_part(place) }
-    }
-
-    /// The slot of `by_place` that has this place or is free for it.
-    #[inline]
-    fn slot(&self, place: usize) -> usize {
-        let hash = (place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut at = hash as usize >> (64 - self.by_place.len().trailing_zeros());
-        while self.by_place[at].0 != place && self.by_place[at] != NO_PART {
-            at = (at + 1) & (self.by_place.len() - 1);
-        }
-        at
-    }
-
-    #[cold]
-    fn add_part(&mut self, place: usize) -> usize {
-        let part = self.parts.len();
-        heap::outside(|| {
-            self.parts.push(Part { place, firsts: vec![0; PART_PAGES].into_boxed_slice() });
-            if self.parts.len() * 2 > self.by_place.len() {
-                self.by_place = vec![NO_PART; self.by_place.len() * 2];
-                for (nth, place) in self.parts.iter().map(|part| part.place).enumerate().take(part) {
-                    let at = self.slot(place);
-                    self.by_place[at] = (place, nth);
-                }
+        let mut at = self.slot(page);
+        while self.pages[at].0 != page {
+            if self.pages[at].0 == usize::MAX {
+                return self.add(page, at, socket);
             }
-        });
-        let at = self.slot(place);
-        self.by_place[at] = (place, part);
-        part
+            at = (at + 1) & (self.pages.len() - 1);
+        }
+        self.pages[at].1
+    }
+
+    fn slot(&self, page: usize) -> usize {
+        (page as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> (64 - self.pages.len().trailing_zeros())
     }
 
     #[cold]
-    fn add(&mut self, part: usize, page: usize, socket: u16) -> LineId {
+    fn add(&mut self, page: usize, at: usize, socket: u16) -> LineId {
         let first = self.all.len() as LineId;
         let home = match &self.homes {
             Homes::Spread(sockets) => sockets[self.used % sockets.len()],
@@ -208,8 +158,23 @@ impl Lines {
         };
         let lines = self.all.len() + (PAGE_BYTES >> self.line_shift);
         heap::outside(|| self.all.resize(lines, line));
-        self.parts[part].firsts[page % PART_PAGES] = first + 1;
+        self.pages[at] = (page, first);
         self.used += 1;
+        if self.used * 2 > self.pages.len() {
+            self.grow();
+        }
         first
+    }
+
+    fn grow(&mut self) {
+        let grown = heap::outside(|| vec![(usize::MAX, 0); self.pages.len() * 2]);
+        let old = core::mem::replace(&mut self.pages, grown);
+        for (page, first) in old.into_iter().filter(|(page, _)| *page != usize::MAX) {
+            let mut at = self.slot(page);
+            while self.pages[at].0 != usize::MAX {
+                at = (at + 1) & (self.pages.len() - 1);
+            }
+            self.pages[at] = (page, first);
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::args::{self, Format};
 use crate::out::Out;
 use crate::process::{build, make_all};
 use crate::sweep::left;
-use crate::{exit_code, live};
+use crate::{INTERRUPTED, exit_code, live};
 
 pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut Out) -> Result<u8, Refusal> {
     if args.list {
@@ -50,6 +50,9 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
         if args.predict && missing > 0 {
             // Fewer runs predict something else.
             ended?;
+            if live::is_stopped() {
+                return Ok(INTERRUPTED);
+            }
             return Err(Refusal(format!(
                 "{missing} runs of the recipe {name} are missing, and the others predict nothing: start the command \
                  again with the same --out, which goes on with them"

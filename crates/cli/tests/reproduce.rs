@@ -66,6 +66,13 @@ fn the_catalogue_is_listed_with_what_each_experiment_waits_for() {
 }
 
 #[test]
+fn nothing_is_predicted_from_a_part_of_the_runs() {
+    let folder = Folder::new("predict");
+    let line = format!("reproduce C-17 --predict --budget 0.1s --out {}", folder.0.display());
+    assert_refused(&line, "runs of the recipe c-17 are missing, and the others predict nothing");
+}
+
+#[test]
 fn what_cannot_be_repeated_is_refused_with_the_reason() {
     assert_refused("reproduce S-F1c", "waits for replication");
     assert_refused("reproduce B-20", "not testable here: the product is not named");

@@ -517,6 +517,19 @@ pub(crate) struct Reproduce {
     /// Print the figures that the simulated runs give, as a file of predictions has them, and decide nothing
     #[arg(long, conflicts_with_all = ["list", "dry_run", "format"])]
     pub(crate) predict: bool,
+    /// Make the simulated runs again on machines on which one constant is multiplied by one of these factors, and say
+    /// which figures turn with which constant; one run of each unless `--repeat` says more
+    #[arg(
+        long,
+        value_name = "FACTOR,..",
+        value_delimiter = ',',
+        allow_negative_numbers = true,
+        conflicts_with_all = ["list", "predict", "budget", "format"]
+    )]
+    pub(crate) constants: Vec<f64>,
+    /// Multiply these constants alone: see `contend list machines --format json`
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', requires = "constants")]
+    pub(crate) only: Vec<String>,
     /// How the output is printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,

@@ -2,15 +2,18 @@
 
 use std::path::PathBuf;
 
-use lab::reproduce::{self, Experiment, Finding, Status};
+use lab::reproduce::{self, Experiment, Finding, Retest, Status};
 use lab::sweep::{self, Measuring, Recipe, ResultStore, Summary, Sweep};
-use lab::{Catalogue, Refusal};
+use lab::{Catalogue, ConstantChange, Refusal};
 
 use crate::args::{self, Format};
 use crate::out::Out;
 use crate::process::{build, make_all};
 use crate::sweep::left;
 use crate::{INTERRUPTED, exit_code, live};
+
+/// A recipe by its name and text, with its sweep.
+type Named = (String, &'static str, Sweep);
 
 pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut Out) -> Result<u8, Refusal> {
     if args.list {
@@ -23,50 +26,44 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     refuse_what_cannot_be_run(&experiment)?;
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(experiment.id.to_lowercase()));
     let mut sweeps = sweeps(catalogue, &experiment, args)?;
-    if args.predict {
+    let is_of_simulations = args.predict || !args.constants.is_empty();
+    if is_of_simulations {
         sweeps.retain(|(_, _, sweep)| sweep.units.iter().any(|unit| unit.request.machine.is_some()));
         if sweeps.is_empty() {
-            let says =
-                "has no simulated runs, so that nothing can be predicted: its recipes name no `machine`";
-            return Err(Refusal(format!("{id} {says}")));
+            return Err(Refusal(format!("{id} has no simulated runs: its recipes name no `machine`")));
         }
     }
+    let changes =
+        reproduce::constant_changes(sweeps.iter().map(|(_, _, sweep)| sweep), &args.constants, &args.only)?;
     if args.dry_run {
         out.print(&reproduce::entry(&experiment));
         for (name, _, sweep) in &sweeps {
             let made = sweep.units.len() - left(sweep, &folder)?.len();
             out.print(&format!("\nrecipe {name}: {}", sweep::plan(sweep, made)));
         }
+        if !changes.is_empty() {
+            out.print(&format!(
+                "\nall of this again on {} machines with a changed constant\n",
+                changes.len()
+            ));
+        }
         return Ok(0);
     }
     live::take_interrupts();
     let store = ResultStore::open(&folder)?;
+    if is_of_simulations {
+        let simulated = Simulated { experiment: &experiment, store: &store, args };
+        return simulated.run(sweeps, changes, out);
+    }
     let mut ended = Ok(());
     let mut results = Vec::new();
     for (name, text, sweep) in sweeps {
         store.keep_recipe(text)?;
         ended = ended.and_then(|()| make_all(Measuring::new(&sweep, &store)?, args.jobs.jobs, out));
-        let missing = store.missing(&sweep)?.len();
-        if args.predict && missing > 0 {
-            // Fewer runs predict something else.
-            ended?;
-            if live::is_stopped() {
-                return Ok(INTERRUPTED);
-            }
-            return Err(Refusal(format!(
-                "{missing} runs of the recipe {name} are missing, and the others predict nothing: start the command \
-                 again with the same --out, which goes on with them"
-            )));
-        }
         let summary = Summary::new(&sweep, &store)?;
         results.push((name, sweep, summary));
     }
     let finding = Finding::new(&experiment, results, args.seed.unwrap_or(1));
-    if args.predict {
-        ended?;
-        out.print(&reproduce::predictions(&finding));
-        return Ok(exit_code(finding.failed() > 0));
-    }
     let claim = finding.claim(&folder);
     let kept = reproduce::keep(&store, &claim)?;
     match args.format {
@@ -78,6 +75,63 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     }
     ended?;
     Ok(exit_code(finding.failed() > 0))
+}
+
+/// The simulated runs of an experiment, of which nothing is decided.
+struct Simulated<'a> {
+    experiment: &'a Experiment,
+    store: &'a ResultStore,
+    args: &'a args::Reproduce,
+}
+
+impl<'a> Simulated<'a> {
+    /// Prints what the runs predict or, if there are changes, how they depend on constants. Fewer runs would say
+    /// something else.
+    fn run(&self, sweeps: Vec<Named>, changes: Vec<ConstantChange>, out: &mut Out) -> Result<u8, Refusal> {
+        let on_changed = |change: &ConstantChange| {
+            let sweep = |(name, text, sweep): &Named| Ok((name.clone(), *text, sweep.changed(change)?));
+            sweeps.iter().map(sweep).collect::<Result<Vec<Named>, Refusal>>()
+        };
+        // What a changed machine does not allow is refused before the first run.
+        let all = changes.iter().map(on_changed).collect::<Result<Vec<_>, _>>()?;
+        let Some(whole) = self.finding(sweeps, out)? else { return Ok(INTERRUPTED) };
+        let mut failed = whole.failed();
+        if self.args.predict {
+            out.print(&reproduce::predictions(&whole));
+            return Ok(exit_code(failed > 0));
+        }
+        let mut retest = Retest::new(&whole);
+        for (change, sweeps) in changes.into_iter().zip(all) {
+            let Some(finding) = self.finding(sweeps, out)? else { return Ok(INTERRUPTED) };
+            failed += finding.failed();
+            retest.add(change, &finding);
+        }
+        out.print(&retest.text());
+        Ok(exit_code(failed > 0))
+    }
+
+    /// Makes all runs and returns what they give; `None` if the user has interrupted them.
+    fn finding(&self, sweeps: Vec<Named>, out: &mut Out) -> Result<Option<Finding<'a>>, Refusal> {
+        let mut results = Vec::new();
+        for (name, text, sweep) in sweeps {
+            self.store.keep_recipe(text)?;
+            let ended = make_all(Measuring::new(&sweep, self.store)?, self.args.jobs.jobs, out);
+            let missing = self.store.missing(&sweep)?.len();
+            if missing > 0 {
+                ended?;
+                if live::is_stopped() {
+                    return Ok(None);
+                }
+                return Err(Refusal(format!(
+                    "{missing} runs of the recipe {name} are missing, and fewer runs say something else: start the \
+                     command again with the same --out, which goes on with them"
+                )));
+            }
+            let summary = Summary::new(&sweep, self.store)?;
+            results.push((name, sweep, summary));
+        }
+        Ok(Some(Finding::new(self.experiment, results, self.args.seed.unwrap_or(1))))
+    }
 }
 
 fn list(format: Format, out: &mut Out) -> u8 {
@@ -109,13 +163,14 @@ fn sweeps(
     catalogue: Catalogue,
     experiment: &Experiment,
     args: &args::Reproduce,
-) -> Result<Vec<(String, &'static str, Sweep)>, Refusal> {
+) -> Result<Vec<Named>, Refusal> {
     let mut sweeps = Vec::new();
     for name in &experiment.recipes {
         let text = reproduce::recipe(name).expect("it is ready, so its recipes are there");
         let mut recipe = Recipe::parse(catalogue, text)?;
         recipe.seed = args.seed.unwrap_or(recipe.seed);
-        recipe.repeat = args.repeat.unwrap_or(recipe.repeat);
+        let repeat = if args.constants.is_empty() { recipe.repeat } else { 1 };
+        recipe.repeat = args.repeat.unwrap_or(repeat);
         let share = args.budget.map(|minutes| minutes / experiment.recipes.len() as f64);
         recipe.budget_minutes = share.or(recipe.budget_minutes);
         sweeps.push((name.clone(), text, Sweep::new(catalogue, recipe, &build(catalogue)?)?));

@@ -80,6 +80,7 @@ impl Ground {
             vary: BTreeMap::new(),
             variants: Vec::new(),
             why: BTreeMap::new(),
+            change: None,
         };
         Ok(Self { catalogue, space, axes, build: build.to_owned(), recipe })
     }

@@ -1,6 +1,7 @@
 //! The laboratory: plans runs, measures them, and reports the results and the conditions under which they hold.
 #![forbid(unsafe_code)]
 
+mod constants;
 mod ground;
 mod inquiry;
 mod logs;
@@ -36,6 +37,7 @@ pub mod text;
 
 use core::fmt;
 
+pub use constants::ConstantChange;
 pub use engine::driver::{ClientMode, Retry};
 pub use ground::Ground;
 pub use inquiry::{Inquiry, Question};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stats::{Comparison, Interval, Paired, Spread, Verdict, paired};
 use stdx::{Rng, Zipf};
 
-use super::relation::bounds;
+use super::relation::{SHARE_MARGIN, bounds, near};
 use super::victims::Sides;
 use super::{Metric, Pair, Relation, RelationRule, SchemeCell, TrendDirection};
 use crate::speed::{self, Speed};
@@ -100,8 +100,7 @@ impl Relation {
             }
             RelationRule::Peak { of, axis, low, high } => table.peaks(of, axis, (*low, *high)),
             RelationRule::Published { of, to, published, tolerance, .. } => {
-                let range = (Some(published * (1.0 - tolerance)), Some(published * (1.0 + tolerance)));
-                table.ratios((of, to), None, range, Along::default())
+                table.ratios((of, to), None, near(*published, *tolerance), Along::default())
             }
             RelationRule::HottestShare { .. } | RelationRule::Victims { .. } => {
                 self.compute(sweep.recipe.seed)
@@ -134,9 +133,8 @@ impl Relation {
                 stats::share(hits as u64, *draws, CONFIDENCE)
             }
         };
-        let (low, high) = (published * (1.0 - tolerance), published * (1.0 + tolerance));
-        let outcome =
-            interval.as_ref().map(|interval| RelationOutcome::of_range(interval, Some(low), Some(high)));
+        let (low, high) = near(*published, *tolerance);
+        let outcome = interval.as_ref().map(|interval| RelationOutcome::of_range(interval, low, high));
         vec![RelationInstance {
             at: vec![("records".to_owned(), records.to_string()), ("hottest".to_owned(), ranks.to_string())],
             estimate: interval.map(|interval| f64::midpoint(interval.low, interval.high)),
@@ -425,9 +423,6 @@ fn crossing(at: Place, found: &[(f64, Verdict)], ends: (f64, f64)) -> RelationIn
         outcome: RelationOutcome::of_all(&outcomes),
     }
 }
-
-/// The least difference of shares that matters: one percentage point.
-const SHARE_MARGIN: f64 = 0.01;
 
 /// Decides a trend by the change along the whole axis and by its steps.
 fn trend(whole: Verdict, steps: &[Option<Verdict>], goes: TrendDirection) -> RelationOutcome {

@@ -95,6 +95,13 @@ impl<'e> Finding<'e> {
         of_relation.map(|(_, sweep, summary)| (sweep, summary))
     }
 
+    /// Returns the relations that simulated runs decide, with the decisions at their places.
+    pub(super) fn simulated(&self) -> impl Iterator<Item = &(&'e Relation, Vec<RelationInstance>)> {
+        self.parts.iter().filter(|(relation, _)| {
+            self.sweep_of(relation).is_some_and(|(sweep, _)| !sweep.machines().is_empty())
+        })
+    }
+
     /// Returns the relations in a sentence: the estimate of each that has a single place, and for the others the number
     /// of places at which they hold.
     pub(super) fn statement(&self) -> String {

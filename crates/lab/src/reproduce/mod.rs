@@ -13,6 +13,7 @@ mod experiment;
 mod finding;
 mod prediction;
 mod relation;
+mod retest;
 mod told;
 mod verdict;
 mod victims;
@@ -23,5 +24,6 @@ pub use experiment::{Clause, Experiment, Need, Source, Status, Trust, all, find,
 pub use finding::{Finding, keep};
 pub use prediction::predictions;
 pub use relation::{Metric, Pair, Relation, RelationRule, SchemeCell, TrendDirection, VictimFigure};
+pub use retest::{Retest, constant_changes};
 pub use told::{entry, finding, json, list};
 pub use verdict::{ClaimVerdict, Standing};

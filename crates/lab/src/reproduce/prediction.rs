@@ -73,12 +73,10 @@ fn all_written() -> Vec<Predictions> {
 /// them. Published ratios to which constants were fitted are left out.
 pub fn predictions(finding: &Finding<'_>) -> String {
     let machines = machines(finding);
-    let is_simulated = |(relation, _): &&(&Relation, Vec<RelationInstance>)| {
-        let is_fitted = matches!(relation.rule, RelationRule::Published { is_fitted: true, .. });
-        !is_fitted
-            && finding.sweep_of(relation).is_some_and(|(_, summary)| simulations(summary).next().is_some())
+    let is_told = |(relation, _): &&(&Relation, Vec<RelationInstance>)| {
+        !matches!(relation.rule, RelationRule::Published { is_fitted: true, .. })
     };
-    let figures = finding.parts.iter().filter(is_simulated).flat_map(|(relation, instances)| {
+    let figures = finding.simulated().filter(is_told).flat_map(|(relation, instances)| {
         instances.iter().filter_map(|instance| {
             let figure = instance.estimate.filter(|estimate| estimate.is_finite())?;
             Some(Predicted {

@@ -231,6 +231,9 @@ impl Metric {
     }
 }
 
+/// The least difference of shares that matters: one percentage point.
+pub(super) const SHARE_MARGIN: f64 = 0.01;
+
 /// The direction of a figure along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -252,6 +255,22 @@ impl TrendDirection {
             Self::Level => "level",
         }
     }
+
+    /// Returns the bounds of the change of a figure along the whole axis: a difference of shares, or else a ratio.
+    fn bounds(self, metric: Metric, margin: Option<f64>) -> (Option<f64>, Option<f64>) {
+        let (down, up) = if metric.is_share() {
+            let margin = margin.unwrap_or(SHARE_MARGIN);
+            (-margin, margin)
+        } else {
+            let margin = margin.unwrap_or(MARGIN);
+            (1.0 / margin, margin)
+        };
+        match self {
+            Self::Up => (Some(up), None),
+            Self::Down => (None, Some(down)),
+            Self::Level => (Some(down), Some(up)),
+        }
+    }
 }
 
 impl RelationRule {
@@ -267,6 +286,19 @@ impl RelationRule {
             Self::HottestShare { .. } => "hottest_share",
             Self::Victims { .. } => "victims",
         }
+    }
+
+    /// Whether the rule wants an estimate, whatever its interval; `None` of a rule without a range of estimates.
+    pub(super) fn admits(&self, estimate: f64) -> Option<bool> {
+        let (low, high) = match self {
+            Self::Ratio { low, high, .. } => bounds(*low, *high),
+            Self::Figure { low, high, .. } => (*low, *high),
+            Self::Peak { low, high, .. } => (Some(*low), Some(*high)),
+            Self::Published { published, tolerance, .. } => near(*published, *tolerance),
+            Self::Trend { metric, goes, margin, .. } => goes.bounds(*metric, *margin),
+            Self::Crossing { .. } | Self::HottestShare { .. } | Self::Victims { .. } => return None,
+        };
+        Some(low.is_none_or(|low| low <= estimate) && high.is_none_or(|high| estimate <= high))
     }
 
     /// Returns the wanted range of the estimate as text.
@@ -305,6 +337,11 @@ impl RelationRule {
             }
         }
     }
+}
+
+/// Returns the range about a published ratio.
+pub(super) fn near(published: f64, tolerance: f64) -> (Option<f64>, Option<f64>) {
+    (Some(published * (1.0 - tolerance)), Some(published * (1.0 + tolerance)))
 }
 
 /// Returns the bounds of a ratio. A single bound of 1 asks which side is ahead: a sweep calls a side ahead only beyond

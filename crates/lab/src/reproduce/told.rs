@@ -220,7 +220,7 @@ fn clauses(finding: &Finding<'_>) -> String {
 }
 
 /// Returns a figure of any size with its significant digits; `open` if it is infinite.
-fn figure(value: f64) -> String {
+pub(super) fn figure(value: f64) -> String {
     match value.abs() {
         size if size.is_infinite() => "open".to_owned(),
         size if size >= 1_000.0 => count(value),

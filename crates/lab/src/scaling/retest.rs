@@ -2,50 +2,31 @@
 //! a constant is no firmer than this constant.
 
 use results::Run;
-use sim::machine::Basis;
 
 use super::{Scaling, half_width};
+use crate::constants::{ConstantChange, changes, some_of};
 use crate::knees::rate;
-use crate::simulation::changed_machine;
 use crate::text::{Table, plural};
 use crate::{Refusal, SimulationPlan};
-
-/// The maximum number of machines that a line names.
-const NAMED: usize = 3;
 
 /// The simulated machine, or one that differs from it in a constant.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ChangedMachine {
     /// The text by which the machine is asked for.
     pub(super) asked: String,
-    /// The difference, and the basis of the constant.
-    change: Option<(String, Basis)>,
+    change: Option<ConstantChange>,
 }
 
-/// Returns the machine of a plan, and one for each of its constants and factors that makes another machine. The shape
-/// of the machine stays, and so does its log, which simulated runs do not write.
+/// Returns the machine of a plan, and one for each change of a constant.
 ///
 /// # Errors
-/// A factor that is not positive, or that changes nothing.
+/// See [`changes`].
 pub(super) fn machines(simulation: &SimulationPlan, factors: &[f64]) -> Result<Vec<ChangedMachine>, Refusal> {
-    for (at, factor) in factors.iter().enumerate() {
-        let is_twice = factors[..at].iter().any(|other| (factor - other).abs() < 1e-9);
-        if is_twice || !(factor.is_finite() && *factor > 0.0 && (factor - 1.0).abs() > 1e-9) {
-            return Err(Refusal(format!(
-                "`--constants {factor}`: give different positive numbers other than 1, as in `--constants 0.7,1.3`"
-            )));
-        }
-    }
-    let (machine, asked) = (&simulation.machine, &simulation.asked);
-    let mut all = vec![ChangedMachine { asked: asked.clone(), change: None }];
-    for constant in machine.constants.iter().filter(|constant| !constant.path.starts_with("log.")) {
-        let path = &constant.path;
-        for factor in factors.iter().filter(|factor| machine.scaled(path, **factor).is_ok()) {
-            let change = Some((format!("{path} x {factor}"), constant.basis));
-            all.push(ChangedMachine { asked: changed_machine(asked, path, *factor), change });
-        }
-    }
-    Ok(all)
+    let asked = &simulation.asked;
+    let changed =
+        |change: ConstantChange| ChangedMachine { asked: change.asked(asked), change: Some(change) };
+    let whole = ChangedMachine { asked: asked.clone(), change: None };
+    Ok([whole].into_iter().chain(changes(&simulation.machine, factors)?.into_iter().map(changed)).collect())
 }
 
 /// A conclusion from the throughputs of a study: at one point it is higher than at others.
@@ -102,11 +83,11 @@ impl Scaling {
             for (machine, runs) in self.machines.iter().zip(&all) {
                 let judged = judged(runs, higher, &lower);
                 ratios.extend(judged.map(|(_, ratio)| ratio));
-                let Some((change, basis)) = &machine.change else { continue };
+                let Some(change) = &machine.change else { continue };
                 match judged.map(|(answer, _)| answer) {
                     Some(Answer::Stands) => stands += 1,
                     Some(Answer::Undecided) => undecided += 1,
-                    Some(Answer::Turns) => reversed.push(format!("{change} ({})", basis.name())),
+                    Some(Answer::Turns) => reversed.push(change.to_string()),
                     None => unknown += 1,
                 }
             }
@@ -114,12 +95,7 @@ impl Scaling {
             let cells = [ratios.first().copied(), extreme(f64::min), extreme(f64::max)];
             let [ratio, lowest, highest] =
                 cells.map(|ratio| ratio.map_or("-".to_owned(), |it| format!("{it:.2}")));
-            let more = reversed.len().saturating_sub(NAMED);
-            let mut named = reversed[..reversed.len().min(NAMED)].join(", ");
-            if more > 0 {
-                named = format!("{named} and {more} more");
-            }
-            let named = if named.is_empty() { "-".to_owned() } else { named };
+            let named = some_of(&reversed);
             let [stands, undecided, unknown] =
                 [stands, undecided, unknown].map(|number: i32| number.to_string());
             table.row([says, ratio, lowest, highest, stands, undecided, unknown, named]);

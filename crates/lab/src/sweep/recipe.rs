@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
+use crate::constants::ConstantChange;
 use crate::plan::{Request, WarmUpLength, standard_workers};
+use crate::simulation::machine_of;
 use crate::{Arrival, Catalogue, ClientMode, MemoryPolicy, Placement, Refusal, Retry, rtt_us};
 
 /// The definition of a sweep: its workload, its schemes, and its settings.
@@ -58,6 +60,10 @@ pub struct Recipe {
     /// For each setting that is not, or not always, at its standard value, the reason.
     #[serde(default)]
     pub why: BTreeMap<String, String>,
+    /// The change of a constant of the simulated machines, if they are to differ from those that the recipe names. A
+    /// machine that has no such constant is not changed.
+    #[serde(skip)]
+    pub(crate) change: Option<ConstantChange>,
 }
 
 /// Settings that change together, such as workers and warehouses where each worker is to have one.
@@ -289,6 +295,12 @@ impl Recipe {
         resolved
     }
 
+    /// Returns the text by which a machine is asked for, with the recipe's change of a constant.
+    fn changed(&self, machine: String) -> Result<String, Refusal> {
+        let Some(change) = &self.change else { return Ok(machine) };
+        Ok(if change.changes(&machine_of(&machine)?) { change.asked(&machine) } else { machine })
+    }
+
     /// Returns the request of a scheme at a point, in a repetition.
     pub(super) fn request(
         &self,
@@ -320,7 +332,7 @@ impl Recipe {
                 "batch" => request.batch = number(&name, &value)?,
                 "arrivals" => request.arrivals = word(&name, &value, &Arrival::ALL, Arrival::name)?,
                 "rate" => request.rate = Some(number(&name, &value)?),
-                "machine" => request.machine = Some(value),
+                "machine" => request.machine = Some(self.changed(value)?),
                 "placement" => {
                     request.placement = Some(word(&name, &value, &Placement::ALL, Placement::name)?);
                 }

@@ -1,10 +1,13 @@
 //! The runs that a recipe asks for, in the order in which they are made.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use stdx::Rng;
 
 use super::Recipe;
+use crate::constants::ConstantChange;
 use crate::json;
 use crate::plan::{Plan, Request, StandardValues};
 use crate::{Catalogue, Refusal};
@@ -151,6 +154,20 @@ impl Sweep {
             Some(left_out) => Err(Refusal(self.at(&left_out.points[0]) + &left_out.why)),
             None => Ok(()),
         }
+    }
+
+    /// Returns the texts by which the runs ask for simulated machines.
+    pub(crate) fn machines(&self) -> BTreeSet<&str> {
+        self.units.iter().filter_map(|unit| unit.request.machine.as_deref()).collect()
+    }
+
+    /// Returns the same sweep on machines that differ in a constant.
+    ///
+    /// # Errors
+    /// See [`Sweep::new`].
+    pub fn changed(&self, change: &ConstantChange) -> Result<Self, Refusal> {
+        let recipe = Recipe { change: Some(change.clone()), ..self.recipe.clone() };
+        Self::new(self.catalogue, recipe, &self.build)
     }
 
     /// Returns the values of a point by name, as the beginning of a sentence.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Finding, Relation, RelationInstance, RelationRule};
-use crate::sweep::Summary;
+use crate::sweep::{Scalar, Summary};
 use crate::text::{Lines, percent};
 
 /// The error of a prediction beyond which only the order of predictions is trusted.
@@ -140,6 +140,50 @@ fn rounded(figure: f64) -> f64 {
     format!("{figure:.3e}").parse().expect("a number that was written")
 }
 
+/// A ratio that was found or predicted, beside the published one.
+#[derive(Clone, Copy, Debug)]
+struct FoundRatio<'r> {
+    /// The values of the axes at which the ratio was taken.
+    at: &'r BTreeMap<String, Scalar>,
+    published: f64,
+    found: f64,
+}
+
+/// The order of ratios at the same values of all axes, pair by pair. Pairs that the published ratios do not tell apart
+/// do not count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Order {
+    as_published: usize,
+    pairs: usize,
+    /// Pairs in the published order, less those in the other one, as a share of all (Kendall, A new measure of rank
+    /// correlation, Biometrika 1938).
+    tau: f64,
+}
+
+impl Order {
+    fn of(ratios: &[FoundRatio<'_>]) -> Option<Self> {
+        let (mut as_published, mut reversed, mut pairs) = (0, 0, 0);
+        for (nth, one) in ratios.iter().enumerate() {
+            let is_apart = |other: &&FoundRatio<'_>| other.at == one.at && other.published != one.published;
+            for other in ratios[..nth].iter().filter(is_apart) {
+                let agreement = (one.published - other.published) * (one.found - other.found);
+                pairs += 1;
+                as_published += usize::from(agreement > 0.0);
+                reversed += usize::from(agreement < 0.0);
+            }
+        }
+        let tau = (as_published as f64 - reversed as f64) / pairs as f64;
+        (pairs > 0).then_some(Self { as_published, pairs, tau })
+    }
+
+    fn told(self) -> String {
+        format!(
+            "{} of {} pairs in the published order (Kendall's tau {:.2})",
+            self.as_published, self.pairs, self.tau
+        )
+    }
+}
+
 /// Errors of ratios, as shares of the published ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Errors {
@@ -149,7 +193,9 @@ struct Errors {
 }
 
 impl Errors {
-    fn of(errors: &[f64]) -> Option<Self> {
+    fn of(ratios: &[FoundRatio<'_>]) -> Option<Self> {
+        let errors: Vec<f64> =
+            ratios.iter().map(|ratio| (ratio.found / ratio.published - 1.0).abs()).collect();
         let worst = errors.iter().copied().max_by(f64::total_cmp)?;
         Some(Self { count: errors.len(), mean: errors.iter().sum::<f64>() / errors.len() as f64, worst })
     }
@@ -165,18 +211,22 @@ pub(super) fn errors(finding: &Finding<'_>) -> Vec<String> {
     let predictions = Written::of(&finding.experiment.id);
     let (mut written, mut naive, mut now) = (Vec::new(), Vec::new(), Vec::new());
     for (relation, instances) in &finding.parts {
-        let RelationRule::Published { published, naive: guess, is_fitted: false, .. } = &relation.rule else {
+        let RelationRule::Published { of, published, naive: guess, is_fitted: false, .. } = &relation.rule
+        else {
             continue;
         };
-        let error = |ratio: f64| (ratio / published - 1.0).abs();
+        let ratio = |found| FoundRatio { at: &of.at, published: *published, found };
         for instance in instances {
-            written.extend(predictions.figure(&relation.says, &instance.at).map(error));
-            now.extend(instance.estimate.map(error));
+            written.extend(predictions.figure(&relation.says, &instance.at).map(ratio));
+            now.extend(instance.estimate.map(ratio));
         }
-        naive.extend(guess.map(error));
+        naive.extend(guess.map(ratio));
     }
-    let told = |what: &str, errors: &[f64]| {
-        Errors::of(errors).map(|errors| format!("{what} ({}): {}", errors.count, errors.told()))
+    let written_errors = Errors::of(&written);
+    let told = |what: &str, ratios: &[FoundRatio<'_>]| {
+        let errors = Errors::of(ratios)?;
+        let order = Order::of(ratios).map_or_else(String::new, |order| format!("; {}", order.told()));
+        Some(format!("{what} ({}): {}{order}", errors.count, errors.told()))
     };
     let mut lines: Vec<String> = [
         told("errors of the predictions, which were written down before the comparison", &written),
@@ -186,7 +236,7 @@ pub(super) fn errors(finding: &Finding<'_>) -> Vec<String> {
     .into_iter()
     .flatten()
     .collect();
-    if Errors::of(&written).is_some_and(|errors| errors.worst > ERROR_MAX) {
+    if written_errors.is_some_and(|errors| errors.worst > ERROR_MAX) {
         let most = percent(ERROR_MAX);
         lines.push(format!("an error is beyond {most}: trust the order of what is simulated, and no ratio"));
     }
@@ -219,7 +269,8 @@ mod tests {
     fn errors_are_told_beside_those_of_the_baseline() {
         let experiment = find("C-17").expect("catalogued");
         let told = errors(&found(&experiment, |published| published * 1.5));
-        let now = "errors of these runs (9): mean 50.0%, worst 50.0%";
+        let now = "errors of these runs (9): mean 50.0%, worst 50.0%; 15 of 15 pairs in the published order (Kendall's \
+                   tau 1.00)";
         assert!(told.iter().any(|line| line == now), "{told:?}");
         assert!(
             told.iter().any(|line| line.starts_with("errors of the naive baseline (9): mean 6.")),
@@ -230,6 +281,23 @@ mod tests {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
         assert!(errors(&Finding::new(&find("C-12").expect("catalogued"), Vec::new(), 1)).is_empty());
+    }
+
+    #[test]
+    fn pairs_are_of_the_same_place_and_apart_in_the_publication() {
+        let places: [BTreeMap<String, Scalar>; 2] =
+            [1, 2].map(|workers| BTreeMap::from([("workers".to_owned(), Scalar::Int(workers))]));
+        let ratio = |(place, published, found): (usize, f64, f64)| FoundRatio {
+            at: &places[place],
+            published,
+            found,
+        };
+        // The second and third are level in the publication, and the last is at another place.
+        let ratios = [(0, 0.5, 0.6), (0, 0.7, 0.5), (0, 0.7, 0.9), (0, 0.9, 0.9), (1, 0.1, 2.0)].map(ratio);
+        let order = Order::of(&ratios).expect("there are pairs");
+        assert_eq!((order.as_published, order.pairs), (3, 5));
+        assert_eq!(order.tau, 0.4, "one is reversed, and one is level");
+        assert_eq!(Order::of(&ratios[3..]), None);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Tests of time: what loops cost on simulated machines is what the machines' constants say.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use sim::machine::{Machine, MemoryPolicy, Placement};
 use sim::{Spent, StuckWorkers, Timed, TimedCounts};
 use sync_sim::atomic::{AtomicU64, Ordering};
+use sync_sim::fiber::{Crew, STACK_BYTES};
 use sync_sim::{Latched, Padded, VersionLatch, clock, hint, waiter, words, workers};
 
 fn machine(name: &str) -> Machine {
@@ -105,6 +107,30 @@ fn a_waiting_worker_goes_on_when_its_word_is_written_and_costs_no_steps_meanwhil
     });
     assert!(ends[1] >= 50_000 && ends[1] < 51_000, "{ends:?}");
     assert!(counts.accesses < 12, "{counts:?}");
+}
+
+#[test]
+fn a_worker_that_has_nothing_else_to_do_closes_what_it_gathers_at_once() {
+    let batch = AtomicU64::new(1);
+    let is_due = || batch.load(Ordering::Relaxed) > 0 && waiter::is_idle();
+    let on_a_fiber = || {
+        let gathered_ns = Cell::new(0);
+        let mut crew = Crew::new();
+        crew.spawn(STACK_BYTES, || gathered_ns.set(lasts_ns(|| _ = waiter::gather_until(None, is_due))));
+        crew.spawn(STACK_BYTES, || waiter::pause_ns(50_000));
+        crew.run();
+        gathered_ns.get()
+    };
+    let on_a_thread = || {
+        let mut looks = 0;
+        let is_second_look = || {
+            looks += 1;
+            is_due() && looks > 1
+        };
+        lasts_ns(|| _ = waiter::gather_until(Some(clock::now_ns() + 50_000), is_second_look))
+    };
+    let (lengths, ..) = timed(&hpe(), Placement::CoresFirst, 1, |_| [on_a_fiber(), on_a_thread()]);
+    assert!(lengths[0].iter().all(|ns| *ns < 2_000), "{lengths:?}");
 }
 
 #[test]

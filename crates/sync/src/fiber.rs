@@ -46,7 +46,7 @@ enum Signal {
     /// The fiber can go on, after the others.
     GiveWay,
     /// The fiber cannot go on before the condition holds or the deadline has come.
-    Wait { deadline_ns: Option<u64>, ready: Option<Condition> },
+    Wait { deadline_ns: Option<u64>, ready: Option<Condition>, gathers: bool },
     /// The fiber cannot go on before another fiber calls it.
     Stand(NonNull<FiberQueue>),
 }
@@ -175,7 +175,8 @@ pub(crate) fn wait(
         unsafe { core::mem::transmute::<NonNull<dyn FnMut() -> bool + '_>, Condition>(ready) }
     });
     let waiting = for_others.then(Waiting::begin);
-    let is_ready = suspend(Signal::Wait { deadline_ns, ready });
+    let gathers = ready.is_some() && !for_others;
+    let is_ready = suspend(Signal::Wait { deadline_ns, ready, gathers });
     drop(waiting);
     is_ready
         || ready.as_mut().is_some_and(|ready| {
@@ -212,6 +213,8 @@ pub struct Crew<'a> {
     runnable: VecDeque<(usize, bool)>,
     /// Waits with a condition, among them some that are over.
     conditions: Vec<Wait>,
+    /// The number of fibers that wait in [`gather_until`](crate::waiter::gather_until).
+    gathering: usize,
     /// Where the next look at a condition begins.
     next_look: usize,
     /// Waits with a deadline, among them some that are over.
@@ -223,6 +226,8 @@ struct Fiber {
     coroutine: Coroutine<bool, Signal, ()>,
     /// The condition it waits for.
     ready: Option<Condition>,
+    /// Whether it waits in [`gather_until`](crate::waiter::gather_until).
+    gathers: bool,
     /// How many of its waits are over.
     waits_over: u64,
 }
@@ -245,6 +250,7 @@ impl Default for Crew<'_> {
             live: 0,
             runnable: VecDeque::new(),
             conditions: Vec::new(),
+            gathering: 0,
             next_look: 0,
             timers: Wheel::default(),
             borrows: PhantomData,
@@ -272,7 +278,7 @@ impl<'a> Crew<'a> {
         // SAFETY: invariant 4.
         let coroutine = unsafe { Coroutine::with_stack_unchecked(stack, body) };
         self.runnable.push_back((self.fibers.len(), true));
-        self.fibers.push(Some(Fiber { coroutine, ready: None, waits_over: 0 }));
+        self.fibers.push(Some(Fiber { coroutine, ready: None, gathers: false, waits_over: 0 }));
         self.live += 1;
     }
 
@@ -287,7 +293,7 @@ impl<'a> Crew<'a> {
         while self.live > 0 {
             self.wake();
             let next = self.runnable.pop_front();
-            IDLE.set(next.is_none());
+            let was_idle = IDLE.replace(next.is_none());
             if let Some((number, is_ready)) = next {
                 if idle_rounds > 0 {
                     idle_rounds = 0;
@@ -297,7 +303,9 @@ impl<'a> Crew<'a> {
             } else if in_fiber() {
                 // A crew inside a fiber of another crew: the outer crew knows how to be idle.
                 give_way();
-            } else {
+            } else if was_idle || self.gathering == 0 {
+                // Who gathers may go on because the thread is idle. It was last asked when the thread was not, and is
+                // asked again before the thread waits.
                 if idle_rounds == 0 {
                     idle_since = clock::ticks();
                 }
@@ -326,8 +334,10 @@ impl<'a> Crew<'a> {
                 let line = unsafe { line.as_ref() };
                 line.0.borrow_mut().push_back(Standing { crew: self.id, wait });
             }
-            CoroutineResult::Yield(Signal::Wait { deadline_ns, ready }) => {
+            CoroutineResult::Yield(Signal::Wait { deadline_ns, ready, gathers }) => {
                 fiber.ready = ready;
+                fiber.gathers = gathers;
+                self.gathering += usize::from(gathers);
                 let wait = Wait { fiber: number, waits_over: fiber.waits_over };
                 if ready.is_some() {
                     self.conditions.push(wait);
@@ -407,6 +417,7 @@ impl<'a> Crew<'a> {
     fn end_wait(&mut self, wait: Wait, is_ready: bool) {
         let fiber = self.fibers[wait.fiber].as_mut().expect("a waiting fiber has not ended");
         fiber.ready = None;
+        self.gathering -= usize::from(core::mem::take(&mut fiber.gathers));
         fiber.waits_over += 1;
         IDLE.set(false);
         self.runnable.push_back((wait.fiber, is_ready));

@@ -4,7 +4,7 @@
 //! thread it spins, then gives the core away, then sleeps a little at a time.
 
 use crate::atomic::{AtomicU64, Ordering};
-use crate::{backend, clock, fiber};
+use crate::{backend, clock, fiber, hint};
 
 /// Waits until `ready` returns true, and returns true; or until [`clock::now_ns`] reaches `deadline_ns`, and
 /// then returns the result of `ready`.
@@ -20,7 +20,8 @@ pub fn wait_until(deadline_ns: Option<u64>, mut ready: impl FnMut() -> bool) -> 
 }
 
 /// Like [`wait_until`], for a wait that the waiting attempts end by themselves, such as that for a batch to fill: a
-/// fiber does not count among those that [wait for others](waiting).
+/// fiber does not count among those that [wait for others](waiting). The condition may depend on whether the thread
+/// [is idle](is_idle).
 #[inline]
 pub fn gather_until(deadline_ns: Option<u64>, mut ready: impl FnMut() -> bool) -> bool {
     ready() || pass(deadline_ns, Some(&mut ready), false)
@@ -102,7 +103,12 @@ fn pass(deadline_ns: Option<u64>, mut ready: Option<&mut dyn FnMut() -> bool>, f
     let mut look = || ready.as_mut().is_some_and(|ready| ready());
     let mut round = 0;
     while deadline_ns.is_none_or(|deadline| clock::now_ns() < deadline) {
-        backend::idle(round, deadline_ns, looking);
+        if round == 0 && looking && !for_others {
+            // The second look of who gathers may end the wait although nothing has changed.
+            hint::spin_loop();
+        } else {
+            backend::idle(round, deadline_ns, looking);
+        }
         round += 1;
         if look() {
             return true;

@@ -110,6 +110,33 @@ fn a_waiting_worker_goes_on_when_its_word_is_written_and_costs_no_steps_meanwhil
 }
 
 #[test]
+fn no_write_is_missed_between_a_look_and_the_wait_that_follows() {
+    const ROUNDS: u64 = 400;
+    let [word, other, heard] = [const { Padded(AtomicU64::new(0)) }; 3];
+    let (ends, ..) = timed(&machine("here"), Placement::CoresFirst, 2, |worker| {
+        for round in 1..=ROUNDS {
+            if worker == 0 {
+                // The second write comes while the core still keeps the line for the first one, or at any time after.
+                other.store(round, Ordering::Relaxed);
+                word.fetch_add(1, Ordering::Relaxed);
+                clock::compute(round);
+                word.store(2 * round, Ordering::Release);
+                waiter::wait_until(None, || heard.load(Ordering::Acquire) == round);
+            } else {
+                // The look goes on for as long as the second load takes.
+                waiter::wait_until(None, || {
+                    let is_written = word.load(Ordering::Acquire) == 2 * round;
+                    other.load(Ordering::Acquire) == round && is_written
+                });
+                heard.store(round, Ordering::Release);
+            }
+        }
+        clock::now_ns()
+    });
+    assert!(ends[0] < ROUNDS * 2_000, "{} ns a round", ends[0] / ROUNDS);
+}
+
+#[test]
 fn a_worker_that_has_nothing_else_to_do_closes_what_it_gathers_at_once() {
     let batch = AtomicU64::new(1);
     let is_due = || batch.load(Ordering::Relaxed) > 0 && waiter::is_idle();

@@ -30,8 +30,18 @@ pub(super) struct Line {
     pub(super) home: u16,
     /// Whether the owner has written the line.
     pub(super) is_dirty: bool,
+    /// Counts the writes, and begins again after 255: a core that has the line for itself, or keeps it for a moment,
+    /// writes it without another version.
+    pub(super) writes: u8,
     /// The workers that are parked until the line is written.
     pub(super) first_parked: First,
+}
+
+/// The state of a line when somebody looked at it: any write makes it another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SeenLine {
+    version: u32,
+    writes: u8,
 }
 
 /// All lines that were used, by number.
@@ -116,10 +126,11 @@ impl Lines {
         lines.iter().map(address).collect()
     }
 
-    /// The version of a line.
+    /// The state in which a line is seen now.
     #[inline]
-    pub(super) fn all_version(&self, line: LineId) -> u32 {
-        self.all[line as usize].version
+    pub(super) fn seen(&self, line: LineId) -> SeenLine {
+        let Line { version, writes, .. } = self.all[line as usize];
+        SeenLine { version, writes }
     }
 
     /// The number of the first line of a page, which gets numbers for its lines at its first use.
@@ -154,6 +165,7 @@ impl Lines {
             holder: NOBODY,
             home,
             is_dirty: false,
+            writes: 0,
             first_parked: First::NOBODY,
         };
         let lines = self.all.len() + (PAGE_BYTES >> self.line_shift);

@@ -23,7 +23,7 @@ use sync_sim::hook::{self, Access, NOBODY, Scheduler};
 
 pub use caches::Spent;
 use caches::{Caches, Cost, Seat, Wish};
-use lines::Homes;
+use lines::{Homes, SeenLine};
 use parked::Parked;
 use tags::LineId;
 use turns::Turns;
@@ -33,7 +33,7 @@ use crate::machine::{Machine, MemoryPolicy, Placement};
 
 /// The version of the rules of this module, for the digest of a machine. A change after which the same run takes
 /// another simulated time needs another version: results of different rules must not count as results of one machine.
-pub(crate) const TIMING_RULES: u32 = 4;
+pub(crate) const TIMING_RULES: u32 = 5;
 
 /// Instructions that a worker executes for an access to shared words: those of the access, and those around it that
 /// have no charge of their own ([`Scheduler::compute`]). Fitted, together with these charges, to the instructions that
@@ -127,8 +127,8 @@ struct Worker {
     /// The time at which all its stores are visible, and the cost of the one that takes until then.
     drained_at: u64,
     drained_by: Cost,
-    /// The lines that it has loaded since it last waited, with their versions.
-    watched: [(LineId, u32); WATCHED_MAX],
+    /// The lines that it has loaded since it last waited, as it saw them.
+    watched: [(LineId, SeenLine); WATCHED_MAX],
     /// Their number; more than there is room for if there were too many.
     watched_len: usize,
     /// Their number when it last waited.
@@ -291,7 +291,7 @@ impl State {
                 pending: None,
                 drained_at: 0,
                 drained_by: Cost::default(),
-                watched: [(0, 0); WATCHED_MAX],
+                watched: [(0, SeenLine::default()); WATCHED_MAX],
                 watched_len: 0,
                 waited_len: 0,
                 has_ended: false,
@@ -387,6 +387,7 @@ impl State {
                 let id = self.caches.lines.number(address, 0);
                 let line = self.caches.lines.get(id);
                 line.version = line.version.wrapping_add(1);
+                line.writes = line.writes.wrapping_add(1);
                 self.wake(id, self.workers[number].clock);
             }
             return;
@@ -420,13 +421,14 @@ impl State {
             }
             complete = complete.max(done);
             if is_write {
-                if !self.caches.lines.get(id).first_parked.is_nobody() {
+                let line = self.caches.lines.get(id);
+                line.writes = line.writes.wrapping_add(1);
+                if !line.first_parked.is_nobody() {
                     self.wake(id, done);
                 }
             } else if nth == first {
-                let version = self.caches.lines.get(id).version;
-                let worker = &mut self.workers[number];
-                worker.watch(id, version);
+                let seen = self.caches.lines.seen(id);
+                self.workers[number].watch(id, seen);
             }
         }
         let update_ps = self.machine.core.update_ps;
@@ -532,7 +534,7 @@ impl State {
         }
         let watched = worker.watched;
         let is_sure = len <= WATCHED_MAX && (!has_read_clock || until.is_some());
-        let has_changed = |(id, version): &(LineId, u32)| self.caches.lines.all_version(*id) != *version;
+        let has_changed = |(id, seen): &(LineId, SeenLine)| self.caches.lines.seen(*id) != *seen;
         if !is_sure || watched[..len].iter().any(has_changed) {
             self.turns.set(number, next);
             return self.next().expect("somebody can go on");
@@ -562,16 +564,16 @@ impl State {
 impl Worker {
     /// Notes a line that the worker has loaded.
     #[inline]
-    fn watch(&mut self, id: LineId, version: u32) {
+    fn watch(&mut self, id: LineId, seen: SeenLine) {
         let len = self.watched_len;
         if len > WATCHED_MAX {
             return;
         }
         if let Some(known) = self.watched[..len].iter_mut().find(|(line, _)| *line == id) {
-            known.1 = version;
+            known.1 = seen;
         } else {
             if len < WATCHED_MAX {
-                self.watched[len] = (id, version);
+                self.watched[len] = (id, seen);
             }
             self.watched_len = len + 1;
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lab::reproduce::{self, Experiment, Finding, Retest, Status};
-use lab::sweep::{self, Measuring, Recipe, ResultStore, Summary, Sweep};
+use lab::sweep::{self, Measuring, Recipe, ResultStore, Summary, Sweep, Unit};
 use lab::{Catalogue, ConstantChange, Refusal};
 
 use crate::args::{self, Format};
@@ -28,13 +28,16 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     let mut sweeps = sweeps(catalogue, &experiment, args)?;
     let is_of_simulations = args.predict || !args.constants.is_empty();
     if is_of_simulations {
-        sweeps.retain(|(_, _, sweep)| sweep.units.iter().any(|unit| unit.request.machine.is_some()));
+        sweeps.retain(|(_, _, sweep)| sweep.units.iter().any(Unit::is_simulated));
         if sweeps.is_empty() {
-            return Err(Refusal(format!("{id} has no simulated runs: its recipes name no `machine`")));
+            let option = if args.predict { "--predict" } else { "--constants" };
+            return Err(Refusal(format!("{id} has no simulated runs: leave `{option}` out")));
         }
     }
-    let changes =
-        reproduce::constant_changes(sweeps.iter().map(|(_, _, sweep)| sweep), &args.constants, &args.only)?;
+    let of_recipes = sweeps.iter().map(|(_, _, sweep)| sweep);
+    let changes = reproduce::constant_changes(of_recipes, &args.constants, &args.only)?;
+    // What a changed machine does not allow is refused before the first run.
+    let changed = changes.iter().map(|change| changed(&sweeps, change)).collect::<Result<Vec<_>, _>>()?;
     if args.dry_run {
         out.print(&reproduce::entry(&experiment));
         for (name, _, sweep) in &sweeps {
@@ -42,9 +45,14 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
             out.print(&format!("\nrecipe {name}: {}", sweep::plan(sweep, made)));
         }
         if !changes.is_empty() {
+            let (mut runs, mut missing) = (0, 0);
+            for (_, _, sweep) in changed.iter().flatten() {
+                runs += sweep.units.len();
+                missing += left(sweep, &folder)?.len();
+            }
+            let (changes, made) = (changes.len(), runs - missing);
             out.print(&format!(
-                "\nall of this again on {} machines with a changed constant\n",
-                changes.len()
+                "\nagain with {changes} changes of a constant: {runs} runs, {made} of them made\n"
             ));
         }
         return Ok(0);
@@ -53,7 +61,7 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     let store = ResultStore::open(&folder)?;
     if is_of_simulations {
         let simulated = Simulated { experiment: &experiment, store: &store, args };
-        return simulated.run(sweeps, changes, out);
+        return simulated.run(sweeps, changes.into_iter().zip(changed).collect(), out);
     }
     let mut ended = Ok(());
     let mut results = Vec::new();
@@ -77,6 +85,12 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     Ok(exit_code(finding.failed() > 0))
 }
 
+/// Returns the same sweeps on machines that differ in a constant.
+fn changed(sweeps: &[Named], change: &ConstantChange) -> Result<Vec<Named>, Refusal> {
+    let sweep = |(name, text, sweep): &Named| Ok((name.clone(), *text, sweep.changed(change)?));
+    sweeps.iter().map(sweep).collect()
+}
+
 /// The simulated runs of an experiment, of which nothing is decided.
 struct Simulated<'a> {
     experiment: &'a Experiment,
@@ -85,15 +99,14 @@ struct Simulated<'a> {
 }
 
 impl<'a> Simulated<'a> {
-    /// Prints what the runs predict or, if there are changes, how they depend on constants. Fewer runs would say
-    /// something else.
-    fn run(&self, sweeps: Vec<Named>, changes: Vec<ConstantChange>, out: &mut Out) -> Result<u8, Refusal> {
-        let on_changed = |change: &ConstantChange| {
-            let sweep = |(name, text, sweep): &Named| Ok((name.clone(), *text, sweep.changed(change)?));
-            sweeps.iter().map(sweep).collect::<Result<Vec<Named>, Refusal>>()
-        };
-        // What a changed machine does not allow is refused before the first run.
-        let all = changes.iter().map(on_changed).collect::<Result<Vec<_>, _>>()?;
+    /// Prints what the runs predict or, if there are changes, how they depend on constants. The figures
+    /// need all runs.
+    fn run(
+        &self,
+        sweeps: Vec<Named>,
+        changes: Vec<(ConstantChange, Vec<Named>)>,
+        out: &mut Out,
+    ) -> Result<u8, Refusal> {
         let Some(whole) = self.finding(sweeps, out)? else { return Ok(INTERRUPTED) };
         let mut failed = whole.failed();
         if self.args.predict {
@@ -101,7 +114,7 @@ impl<'a> Simulated<'a> {
             return Ok(exit_code(failed > 0));
         }
         let mut retest = Retest::new(&whole);
-        for (change, sweeps) in changes.into_iter().zip(all) {
+        for (change, sweeps) in changes {
             let Some(finding) = self.finding(sweeps, out)? else { return Ok(INTERRUPTED) };
             failed += finding.failed();
             retest.add(change, &finding);
@@ -123,7 +136,7 @@ impl<'a> Simulated<'a> {
                     return Ok(None);
                 }
                 return Err(Refusal(format!(
-                    "{missing} runs of the recipe {name} are missing, and fewer runs say something else: start the \
+                    "{missing} runs of the recipe {name} are missing, and the figures need all of them: start the \
                      command again with the same --out, which goes on with them"
                 )));
             }

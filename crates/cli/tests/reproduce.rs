@@ -69,7 +69,7 @@ fn the_catalogue_is_listed_with_what_each_experiment_waits_for() {
 fn nothing_is_predicted_from_a_part_of_the_runs() {
     let folder = Folder::new("predict");
     let line = format!("reproduce C-17 --predict --budget 0.1s --out {}", folder.0.display());
-    assert_refused(&line, "runs of the recipe c-17 are missing, and fewer runs say something else");
+    assert_refused(&line, "runs of the recipe c-17 are missing, and the figures need all of them");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn constants_are_changed_for_experiments_with_simulated_runs() {
     let planned = output(&format!("reproduce C-17 --constants 0.7,1.3 {only} --dry-run"));
     let told = text(&planned);
     assert!(told.contains("24 runs, 0 of them made"), "one run of each: {told}");
-    assert!(told.contains("all of this again on 4 machines with a changed constant"), "{told}");
+    assert!(told.contains("again with 4 changes of a constant: 96 runs, 0 of them made"), "{told}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use sim::machine::{Basis, Machine};
+use sim::machine::{Basis, FACTORS, Machine};
 
 use crate::Refusal;
 use crate::simulation::changed_machine;
@@ -11,17 +11,19 @@ use crate::simulation::changed_machine;
 /// The maximum number of changes that a line names.
 const NAMED: usize = 3;
 
-/// A constant of a machine, multiplied.
+/// A constant of one or more machines, multiplied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConstantChange {
     path: String,
     factor: f64,
-    basis: Basis,
+    /// The bases of the constant on these machines.
+    bases: Vec<Basis>,
 }
 
 impl fmt::Display for ConstantChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} x {} ({})", self.path, self.factor, self.basis.name())
+        let bases: Vec<&str> = self.bases.iter().map(|basis| basis.name()).collect();
+        write!(f, "{} x {} ({})", self.path, self.factor, bases.join(" or "))
     }
 }
 
@@ -31,7 +33,7 @@ impl ConstantChange {
         &self.path
     }
 
-    /// Whether the machine has the constant, and another one results.
+    /// Whether the machine has the constant, and another machine results.
     pub(crate) fn changes(&self, machine: &Machine) -> bool {
         machine.scaled(&self.path, self.factor).is_ok()
     }
@@ -42,25 +44,39 @@ impl ConstantChange {
     }
 }
 
-/// Returns each change of a constant by a factor that makes another machine. The shape of the machine stays, and so
-/// does its log, which simulated runs do not write.
+/// Returns each change of a constant by a factor that makes another machine of one of these. The shape of the machines
+/// stays, and so does their log, which simulated runs do not write.
 ///
 /// # Errors
-/// A factor that is not positive, that changes nothing, or that is given twice.
-pub(crate) fn changes(machine: &Machine, factors: &[f64]) -> Result<Vec<ConstantChange>, Refusal> {
+/// A factor that is out of range, that changes nothing, or that is given twice.
+pub(crate) fn changes<'m>(
+    machines: impl IntoIterator<Item = &'m Machine>,
+    factors: &[f64],
+) -> Result<Vec<ConstantChange>, Refusal> {
     for (at, factor) in factors.iter().enumerate() {
         let is_twice = factors[..at].iter().any(|other| (factor - other).abs() < 1e-9);
-        if is_twice || !(factor.is_finite() && *factor > 0.0 && (factor - 1.0).abs() > 1e-9) {
+        if is_twice || !FACTORS.contains(factor) || (factor - 1.0).abs() < 1e-9 {
             return Err(Refusal(format!(
-                "`--constants {factor}`: give different positive numbers other than 1, as in `--constants 0.7,1.3`"
+                "`--constants {factor}`: give different numbers from {} to {} other than 1, as in `--constants 0.7,1.3`",
+                FACTORS.start(),
+                FACTORS.end()
             )));
         }
     }
-    let mut all = Vec::new();
-    for constant in machine.constants.iter().filter(|constant| !constant.path.starts_with("log.")) {
-        let (path, basis) = (&constant.path, constant.basis);
-        for &factor in factors.iter().filter(|factor| machine.scaled(path, **factor).is_ok()) {
-            all.push(ConstantChange { path: path.clone(), factor, basis });
+    let mut all: Vec<ConstantChange> = Vec::new();
+    for machine in machines {
+        for constant in machine.constants.iter().filter(|constant| !constant.path.starts_with("log.")) {
+            for &factor in factors {
+                let change =
+                    ConstantChange { path: constant.path.clone(), factor, bases: vec![constant.basis] };
+                let known = all.iter_mut().find(|known| known.path == change.path && known.factor == factor);
+                match known {
+                    _ if !change.changes(machine) => {}
+                    Some(known) if known.bases.contains(&constant.basis) => {}
+                    Some(known) => known.bases.push(constant.basis),
+                    None => all.push(change),
+                }
+            }
         }
     }
     Ok(all)

@@ -304,8 +304,8 @@ impl<'a> Crew<'a> {
                 // A crew inside a fiber of another crew: the outer crew knows how to be idle.
                 give_way();
             } else if was_idle || self.gathering == 0 {
-                // Who gathers may go on because the thread is idle. It was last asked when the thread was not, and is
-                // asked again before the thread waits.
+                // A condition of who gathers may hold because the thread is idle. It was last asked for while the
+                // thread was not idle, so it is asked for once more before the thread waits.
                 if idle_rounds == 0 {
                     idle_since = clock::ticks();
                 }

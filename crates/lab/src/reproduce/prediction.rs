@@ -143,8 +143,9 @@ fn rounded(figure: f64) -> f64 {
 /// A ratio that was found or predicted, beside the published one.
 #[derive(Clone, Copy, Debug)]
 struct FoundRatio<'r> {
-    /// The values of the axes at which the ratio was taken.
-    at: &'r BTreeMap<String, Scalar>,
+    /// The values of axes at which its two sides were taken, and those that the relation leaves open.
+    sides: [&'r BTreeMap<String, Scalar>; 2],
+    at: &'r [(String, String)],
     published: f64,
     found: f64,
 }
@@ -164,7 +165,9 @@ impl Order {
     fn of(ratios: &[FoundRatio<'_>]) -> Option<Self> {
         let (mut as_published, mut reversed, mut pairs) = (0, 0, 0);
         for (nth, one) in ratios.iter().enumerate() {
-            let is_apart = |other: &&FoundRatio<'_>| other.at == one.at && other.published != one.published;
+            let is_apart = |other: &&FoundRatio<'_>| {
+                (other.sides, other.at) == (one.sides, one.at) && other.published != one.published
+            };
             for other in ratios[..nth].iter().filter(is_apart) {
                 let agreement = (one.published - other.published) * (one.found - other.found);
                 pairs += 1;
@@ -211,16 +214,18 @@ pub(super) fn errors(finding: &Finding<'_>) -> Vec<String> {
     let predictions = Written::of(&finding.experiment.id);
     let (mut written, mut naive, mut now) = (Vec::new(), Vec::new(), Vec::new());
     for (relation, instances) in &finding.parts {
-        let RelationRule::Published { of, published, naive: guess, is_fitted: false, .. } = &relation.rule
+        let RelationRule::Published { of, to, published, naive: guess, is_fitted: false, .. } =
+            &relation.rule
         else {
             continue;
         };
-        let ratio = |found| FoundRatio { at: &of.at, published: *published, found };
+        let ratio = |at, found| FoundRatio { sides: [&of.at, &to.at], at, published: *published, found };
         for instance in instances {
-            written.extend(predictions.figure(&relation.says, &instance.at).map(ratio));
-            now.extend(instance.estimate.map(ratio));
+            let predicted = predictions.figure(&relation.says, &instance.at);
+            written.extend(predicted.map(|found| ratio(&*instance.at, found)));
+            now.extend(instance.estimate.map(|found| ratio(&*instance.at, found)));
         }
-        naive.extend(guess.map(ratio));
+        naive.extend(guess.map(|found| ratio(&[], found)));
     }
     let written_errors = Errors::of(&written);
     let told = |what: &str, ratios: &[FoundRatio<'_>]| {
@@ -288,7 +293,8 @@ mod tests {
         let places: [BTreeMap<String, Scalar>; 2] =
             [1, 2].map(|workers| BTreeMap::from([("workers".to_owned(), Scalar::Int(workers))]));
         let ratio = |(place, published, found): (usize, f64, f64)| FoundRatio {
-            at: &places[place],
+            sides: [&places[place], &places[0]],
+            at: &[],
             published,
             found,
         };

@@ -288,7 +288,8 @@ impl RelationRule {
         }
     }
 
-    /// Whether the rule wants an estimate, whatever its interval; `None` of a rule without a range of estimates.
+    /// Whether an estimate lies in the rule's range. The interval is ignored, and of a trend the steps between its ends.
+    /// `None` of a rule without a range of estimates.
     pub(super) fn admits(&self, estimate: f64) -> Option<bool> {
         let (low, high) = match self {
             Self::Ratio { low, high, .. } => bounds(*low, *high),

@@ -26,7 +26,7 @@ pub(super) fn machines(simulation: &SimulationPlan, factors: &[f64]) -> Result<V
     let changed =
         |change: ConstantChange| ChangedMachine { asked: change.asked(asked), change: Some(change) };
     let whole = ChangedMachine { asked: asked.clone(), change: None };
-    Ok([whole].into_iter().chain(changes(&simulation.machine, factors)?.into_iter().map(changed)).collect())
+    Ok([whole].into_iter().chain(changes([&simulation.machine], factors)?.into_iter().map(changed)).collect())
 }
 
 /// A conclusion from the throughputs of a study: at one point it is higher than at others.

@@ -423,6 +423,24 @@ mod tests {
     }
 
     #[test]
+    fn a_changed_constant_makes_other_runs_of_the_same_points() {
+        let text = "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\"]\nrepeat = 1\n[settings]\n\
+                    workers = 2\ntxns = 10\n[vary]\nmachine = [\"epyc\", \"hpe-superdome-flex\"]\n";
+        let sweep = Sweep::new(catalogue(), Recipe::parse(catalogue(), text).expect("legal"), "a build")
+            .expect("possible");
+        let only = ["hops.3.round_trip_ns".to_owned()];
+        let changes = crate::reproduce::constant_changes([&sweep], &[0.7], &only).expect("one has it");
+        let changed = sweep.changed(&changes[0]).expect("possible");
+        let asked = |sweep: &Sweep| sweep.machines().into_iter().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(asked(&sweep), ["epyc", "hpe-superdome-flex"]);
+        assert_eq!(asked(&changed), ["epyc", "hpe-superdome-flex@hops.3.round_trip_ns*0.7"]);
+        for (unit, other) in sweep.units.iter().zip(&changed.units) {
+            let is_same = unit.point[0] == "epyc";
+            assert_eq!((&unit.point, unit.id == other.id), (&other.point, is_same), "a run is made once");
+        }
+    }
+
+    #[test]
     fn a_log_in_memory_is_part_of_what_a_run_is() {
         let logged = |more: &str| {
             let text = format!(

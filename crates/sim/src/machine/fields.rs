@@ -1,6 +1,8 @@
 //! The table of constants: for each its path in a file, its meaning, and its place in a [`Machine`]. Reading, writing,
 //! scaling and the hash go by this table, so that none of them can forget a constant.
 
+use core::ops::RangeInclusive;
+
 use super::{Cache, Coherence, Core, Hop, LogDevice, Machine, MachineError, Memory, Topology};
 
 /// A constant of a machine.
@@ -205,14 +207,18 @@ pub(super) const PS_PER_NS: f64 = 1_000.0;
 /// Bytes of a KiB.
 pub(super) const KIB: f64 = 1_024.0;
 
+/// The factors by which constants may be multiplied: beyond, a time or a size would be none that a machine could have.
+pub const FACTORS: RangeInclusive<f64> = 0.001..=1_000.0;
+
 /// The error's origin where no file is at fault.
 const REQUEST: &str = "scaling a constant";
 
 /// Returns the machine with one constant multiplied. See [`Machine::scaled`].
 pub(super) fn scaled(machine: &Machine, path: &str, factor: f64) -> Result<Machine, MachineError> {
     let refuse = |says: String| Err(MachineError::new(REQUEST, 0, says));
-    if !(factor.is_finite() && factor > 0.0) {
-        return refuse(format!("the factor {factor} is not a positive number"));
+    if !FACTORS.contains(&factor) {
+        let (low, high) = (FACTORS.start(), FACTORS.end());
+        return refuse(format!("the factor {factor} is not a number from {low} to {high}"));
     }
     let mut scaled = machine.clone();
     let Some(slot) = slot_of(&mut scaled, path) else {

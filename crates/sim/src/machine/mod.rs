@@ -15,6 +15,7 @@ mod read;
 mod text;
 
 pub use error::MachineError;
+pub use fields::FACTORS;
 pub use placement::{MemoryPolicy, Placement, ThreadPlace};
 
 use crate::timed::TIMING_RULES;

@@ -28,6 +28,11 @@ impl fmt::Display for ConstantChange {
 }
 
 impl ConstantChange {
+    /// Whether both multiply the same constant by the same factor.
+    fn is_of(&self, other: &Self) -> bool {
+        self.path == other.path && (self.factor - other.factor).abs() < 1e-9
+    }
+
     /// Returns the name of the constant, as machine files have it.
     pub(crate) fn path(&self) -> &str {
         &self.path
@@ -57,7 +62,8 @@ pub(crate) fn changes<'m>(
         let is_twice = factors[..at].iter().any(|other| (factor - other).abs() < 1e-9);
         if is_twice || !FACTORS.contains(factor) || (factor - 1.0).abs() < 1e-9 {
             return Err(Refusal(format!(
-                "`--constants {factor}`: give different numbers from {} to {} other than 1, as in `--constants 0.7,1.3`",
+                "`--constants {factor}`: give different numbers from {} to {} other than 1, as in `--constants \
+                 0.7,1.3`",
                 FACTORS.start(),
                 FACTORS.end()
             )));
@@ -69,7 +75,7 @@ pub(crate) fn changes<'m>(
             for &factor in factors {
                 let change =
                     ConstantChange { path: constant.path.clone(), factor, bases: vec![constant.basis] };
-                let known = all.iter_mut().find(|known| known.path == change.path && known.factor == factor);
+                let known = all.iter_mut().find(|known| known.is_of(&change));
                 match known {
                     _ if !change.changes(machine) => {}
                     Some(known) if known.bases.contains(&constant.basis) => {}

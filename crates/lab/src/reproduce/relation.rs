@@ -288,7 +288,7 @@ impl RelationRule {
         }
     }
 
-    /// Whether an estimate lies in the rule's range. The interval is ignored, and of a trend the steps between its ends.
+    /// Whether an estimate lies in the rule's range. Its interval is ignored, and of a trend the steps in between.
     /// `None` of a rule without a range of estimates.
     pub(super) fn admits(&self, estimate: f64) -> Option<bool> {
         let (low, high) = match self {

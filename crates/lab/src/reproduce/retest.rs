@@ -96,10 +96,10 @@ impl<'e> Retest<'e> {
             table.row(one.row(&self.changed.iter().map(found).collect::<Vec<_>>()));
         }
         format!(
-            "{} on {} that differ from those of the recipes in a constant; constants of the shape and of the log are not \
-             changed.\nA figure that is not the same stands where it is on the same side of the wanted range: within it, \
-             or not. Intervals are ignored, so that\na figure near an end of its range may turn by chance; of a trend its \
-             ends are compared, and of a crossing nothing.\n{}",
+            "{} on {} that differ from those of the recipes in a constant; constants of the shape and of the log are \
+             not changed.\nA figure that is not the same stands where it is on the same side of the wanted range: \
+             within it, or not. Intervals are\nignored, so that a figure near an end of its range may turn by chance; \
+             of a trend its ends are compared, and of a crossing\nnothing.\n{}",
             self.experiment,
             plural(self.changed.len(), "machine"),
             table.render()

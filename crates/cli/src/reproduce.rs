@@ -52,7 +52,7 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
             }
             let (changes, made) = (changes.len(), runs - missing);
             out.print(&format!(
-                "\nagain with {changes} changes of a constant: {runs} runs, {made} of them made\n"
+                "\nagain with each of {changes} changed constants: {runs} runs, {made} of them made\n"
             ));
         }
         return Ok(0);

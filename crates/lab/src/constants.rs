@@ -62,7 +62,7 @@ pub(crate) fn changes<'m>(
         let is_twice = factors[..at].iter().any(|other| (factor - other).abs() < 1e-9);
         if is_twice || !FACTORS.contains(factor) || (factor - 1.0).abs() < 1e-9 {
             return Err(Refusal(format!(
-                "`--constants {factor}`: give different numbers from {} to {} other than 1, as in `--constants \
+                "`--constants {factor:?}`: give different numbers from {} to {} other than 1, as in `--constants \
                  0.7,1.3`",
                 FACTORS.start(),
                 FACTORS.end()

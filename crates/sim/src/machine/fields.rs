@@ -218,7 +218,7 @@ pub(super) fn scaled(machine: &Machine, path: &str, factor: f64) -> Result<Machi
     let refuse = |says: String| Err(MachineError::new(REQUEST, 0, says));
     if !FACTORS.contains(&factor) {
         let (low, high) = (FACTORS.start(), FACTORS.end());
-        return refuse(format!("the factor {factor} is not a number from {low} to {high}"));
+        return refuse(format!("the factor {factor:?} is not a number from {low} to {high}"));
     }
     let mut scaled = machine.clone();
     let Some(slot) = slot_of(&mut scaled, path) else {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lab::reproduce::{self, Experiment, Finding, Retest, Status};
-use lab::sweep::{self, Measuring, Recipe, ResultStore, Summary, Sweep, Unit};
+use lab::sweep::{self, Measuring, Recipe, ResultStore, Summary, Sweep};
 use lab::{Catalogue, ConstantChange, Refusal};
 
 use crate::args::{self, Format};
@@ -28,7 +28,7 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     let mut sweeps = sweeps(catalogue, &experiment, args)?;
     let is_of_simulations = args.predict || !args.constants.is_empty();
     if is_of_simulations {
-        sweeps.retain(|(_, _, sweep)| sweep.units.iter().any(Unit::is_simulated));
+        sweeps.retain(|(_, _, sweep)| sweep.simulates());
         if sweeps.is_empty() {
             let option = if args.predict { "--predict" } else { "--constants" };
             return Err(Refusal(format!("{id} has no simulated runs: leave `{option}` out")));

@@ -303,9 +303,10 @@ impl<'a> Crew<'a> {
             } else if in_fiber() {
                 // A crew inside a fiber of another crew: the outer crew knows how to be idle.
                 give_way();
-            } else if was_idle || self.gathering == 0 {
+            } else if !was_idle && self.gathering > 0 {
                 // A condition of who gathers may hold because the thread is idle. It was last asked for while the
                 // thread was not idle, so it is asked for once more before the thread waits.
+            } else {
                 if idle_rounds == 0 {
                     idle_since = clock::ticks();
                 }

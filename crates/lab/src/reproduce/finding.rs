@@ -97,9 +97,9 @@ impl<'e> Finding<'e> {
 
     /// Returns the relations that simulated runs decide, with the decisions at their places.
     pub(super) fn simulated(&self) -> impl Iterator<Item = &(&'e Relation, Vec<RelationInstance>)> {
-        self.parts.iter().filter(|(relation, _)| {
-            self.sweep_of(relation).is_some_and(|(sweep, _)| !sweep.machines().is_empty())
-        })
+        self.parts
+            .iter()
+            .filter(|(relation, _)| self.sweep_of(relation).is_some_and(|(sweep, _)| sweep.simulates()))
     }
 
     /// Returns the relations in a sentence: the estimate of each that has a single place, and for the others the number

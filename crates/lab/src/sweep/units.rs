@@ -156,6 +156,11 @@ impl Sweep {
         }
     }
 
+    /// Whether some runs are simulated.
+    pub fn simulates(&self) -> bool {
+        self.units.iter().any(Unit::is_simulated)
+    }
+
     /// Returns the texts by which the runs ask for simulated machines.
     pub(crate) fn machines(&self) -> BTreeSet<&str> {
         self.units.iter().filter_map(|unit| unit.request.machine.as_deref()).collect()

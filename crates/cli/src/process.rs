@@ -120,11 +120,17 @@ pub(crate) fn side_by_side(jobs: Option<usize>, fits: usize, points: usize) -> u
 }
 
 /// Makes the missing runs of a sweep: `jobs` of the simulated ones side by side, and then the others, each alone on the
-/// host. Ends early if the user asks to stop, or if there is no time left.
+/// host. Ends early if the user asks to stop, or if there is no time left. The line of progress of simulated runs begins
+/// with `about`.
 ///
 /// # Errors
 /// A run that cannot be made; results that cannot be written. The results before the error are kept.
-pub(crate) fn make_all(mut measuring: Measuring<'_>, jobs: Option<usize>, out: &Out) -> Result<(), Refusal> {
+pub(crate) fn make_all(
+    mut measuring: Measuring<'_>,
+    jobs: Option<usize>,
+    about: &str,
+    out: &Out,
+) -> Result<(), Refusal> {
     let simulated = measuring.take_simulated();
     let jobs = side_by_side(jobs, simulated.fits(), simulated.count());
     if simulated.count() > 0 {
@@ -133,7 +139,7 @@ pub(crate) fn make_all(mut measuring: Measuring<'_>, jobs: Option<usize>, out: &
             if is_stopped() { Ok(None) } else { points.simulate(number, &unit.command()) }
         };
         let work = || workers::run(jobs, false, |_| simulated.make(simulate));
-        let ended = live::watched(work, || simulated.line(), || points.end());
+        let ended = live::watched(work, || format!("{about}{}", simulated.line()), || points.end());
         ended.into_iter().collect::<Result<(), Refusal>>()?;
     }
     if simulated.is_complete() {

@@ -67,7 +67,7 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     let mut results = Vec::new();
     for (name, text, sweep) in sweeps {
         store.keep_recipe(text)?;
-        ended = ended.and_then(|()| make_all(Measuring::new(&sweep, &store)?, args.jobs.jobs, out));
+        ended = ended.and_then(|()| make_all(Measuring::new(&sweep, &store)?, args.jobs.jobs, "", out));
         let summary = Summary::new(&sweep, &store)?;
         results.push((name, sweep, summary));
     }
@@ -107,15 +107,17 @@ impl<'a> Simulated<'a> {
         changes: Vec<(ConstantChange, Vec<Named>)>,
         out: &mut Out,
     ) -> Result<u8, Refusal> {
-        let Some(whole) = self.finding(sweeps, out)? else { return Ok(INTERRUPTED) };
+        let Some(whole) = self.finding(sweeps, "", out)? else { return Ok(INTERRUPTED) };
         let mut failed = whole.failed();
         if self.args.predict {
             out.print(&reproduce::predictions(&whole));
             return Ok(exit_code(failed > 0));
         }
         let mut retest = Retest::new(&whole);
-        for (change, sweeps) in changes {
-            let Some(finding) = self.finding(sweeps, out)? else { return Ok(INTERRUPTED) };
+        let count = changes.len();
+        for (nth, (change, sweeps)) in changes.into_iter().enumerate() {
+            let about = format!("machine {} of {count}, with {change}; ", nth + 1);
+            let Some(finding) = self.finding(sweeps, &about, out)? else { return Ok(INTERRUPTED) };
             failed += finding.failed();
             retest.add(change, &finding);
         }
@@ -123,12 +125,18 @@ impl<'a> Simulated<'a> {
         Ok(exit_code(failed > 0))
     }
 
-    /// Makes all runs and returns what they give; `None` if the user has interrupted them.
-    fn finding(&self, sweeps: Vec<Named>, out: &mut Out) -> Result<Option<Finding<'a>>, Refusal> {
+    /// Makes all runs and returns what they give; `None` if the user has interrupted them. The line of progress begins
+    /// with `about`.
+    fn finding(
+        &self,
+        sweeps: Vec<Named>,
+        about: &str,
+        out: &mut Out,
+    ) -> Result<Option<Finding<'a>>, Refusal> {
         let mut results = Vec::new();
         for (name, text, sweep) in sweeps {
             self.store.keep_recipe(text)?;
-            let ended = make_all(Measuring::new(&sweep, self.store)?, self.args.jobs.jobs, out);
+            let ended = make_all(Measuring::new(&sweep, self.store)?, self.args.jobs.jobs, about, out);
             let missing = self.store.missing(&sweep)?.len();
             if missing > 0 {
                 ended?;

@@ -37,7 +37,7 @@ pub(crate) fn sweep(catalogue: Catalogue, args: &args::Sweep, out: &mut Out) -> 
     live::take_interrupts();
     let ended = match args.executor {
         Executor::Ray => ray::measure(&sweep, &store, &text),
-        _ => make_all(Measuring::new(&sweep, &store)?, args.jobs.jobs, out),
+        _ => make_all(Measuring::new(&sweep, &store)?, args.jobs.jobs, "", out),
     };
     // Results are shown even if the sweep ended with an error.
     let summary = Summary::new(&sweep, &store)?;
@@ -99,7 +99,7 @@ pub(crate) fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>,
 fn only(sweep: &Sweep, args: &args::Sweep, store: &ResultStore, out: &mut Out) -> Result<u8, Refusal> {
     let units = sweep.only(&args.only)?;
     live::take_interrupts();
-    let ended = make_all(Measuring::only(sweep, store, units.clone())?, args.jobs.jobs, out);
+    let ended = make_all(Measuring::only(sweep, store, units.clone())?, args.jobs.jobs, "", out);
     let mut has_failed = false;
     for unit in units {
         let Some(entry) = store.get(&unit.id)? else { continue };

@@ -54,8 +54,9 @@ pub trait Scheduler {
     fn begin(&self, count: usize) -> usize;
     /// The running worker is about to make `access` to the `bytes` bytes at `address`; both are 0 if the access is
     /// none to memory. Returns the worker that runs next, which may be the same; any other runs from where it made its
-    /// own last step. [`NOBODY`] gives the run up.
-    fn step(&self, access: Access, address: usize, bytes: usize) -> usize;
+    /// own last step. [`NOBODY`] gives the run up. `stack` is an address on the
+    /// worker's stack, close to where it goes on.
+    fn step(&self, access: Access, address: usize, bytes: usize, stack: usize) -> usize;
     /// The running worker has ended. Returns the next or [`NOBODY`], or none when all have ended.
     fn end(&self) -> Option<usize>;
     /// Why nobody runs any more.
@@ -164,8 +165,10 @@ fn step_over(access: Access, address: usize, bytes: usize) {
     if std::thread::panicking() && !access.is_idle() {
         return;
     }
+    let here = 0_u8;
+    let stack = core::ptr::from_ref(&here).addr();
     let next = SCHEDULER.with_borrow(|scheduler| {
-        scheduler.as_ref().map_or(running, |scheduler| scheduler.step(access, address, bytes))
+        scheduler.as_ref().map_or(running, |scheduler| scheduler.step(access, address, bytes, stack))
     });
     // A worker that panics already must not be left where it is: the thread would count as panicking for ever.
     assert!(next != NOBODY || !std::thread::panicking(), "a destructor waits for ever after a panic");

@@ -21,6 +21,8 @@ mod barrier;
 mod bell;
 mod cell;
 mod growing;
+#[cfg(not(loom))]
+mod host;
 mod inbox;
 mod latch;
 mod rare;

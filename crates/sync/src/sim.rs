@@ -28,6 +28,7 @@ pub mod fiber;
 #[path = "stepped_heap.rs"]
 pub mod heap;
 pub mod hook;
+pub mod host;
 #[path = "stepped_memory.rs"]
 pub mod memory;
 pub mod plant;

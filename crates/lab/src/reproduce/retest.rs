@@ -29,8 +29,8 @@ pub fn constant_changes<'s>(
         let names: BTreeSet<&str> = all.iter().map(ConstantChange::path).collect();
         let names: Vec<&str> = names.into_iter().collect();
         let says =
-            if is_there { "stays the same with these factors" } else { "is no constant of these machines" };
-        return Err(Refusal(format!("`--only {unknown}`: {says}: name some of {}", names.join(", "))));
+            if is_there { "stays the same with these factors" } else { "no constant of these machines" };
+        return Err(Refusal(format!("`--only {unknown}`: {says}; name some of {}", names.join(", "))));
     }
     all.retain(|change| only.is_empty() || only.iter().any(|name| name == change.path()));
     Ok(all)

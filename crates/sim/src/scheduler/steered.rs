@@ -57,7 +57,7 @@ impl Scheduler for Steered {
         state.choose()
     }
 
-    fn step(&self, access: Access, _address: usize, _bytes: usize) -> usize {
+    fn step(&self, access: Access, _address: usize, _bytes: usize, _stack: usize) -> usize {
         let state = &mut *self.0.borrow_mut();
         state.turns.step(access);
         state.choose()

@@ -12,11 +12,9 @@ pub(super) struct Seat {
     pub(super) socket: u16,
 }
 
-/// The caches of a core, which its threads share.
-#[derive(Debug)]
-struct Private {
-    l1: Tags,
-    l2: Tags,
+/// What a core does with lines.
+#[derive(Clone, Copy, Debug)]
+struct Core {
     /// The line that the core fetched last for writing, and the time until which it keeps the line although others ask
     /// for it: a core finishes what it does with a line before it answers.
     kept: (LineId, u64),
@@ -117,8 +115,12 @@ impl Server {
 pub(super) struct Caches {
     machine: Machine,
     pub(super) lines: Lines,
-    private: Vec<Private>,
-    l3: Vec<Tags>,
+    /// By core, the caches that its threads share.
+    l1: Tags,
+    l2: Tags,
+    cores: Vec<Core>,
+    /// By group of cores.
+    l3: Tags,
     groups_per_socket: u16,
     /// By socket: its memory controllers, and its links.
     controllers: Vec<Server>,
@@ -142,22 +144,18 @@ impl Caches {
         let groups = topology.sockets * topology.groups_per_socket;
         let cores = groups * topology.cores_per_group;
         let lines_of = |bytes: u64| bytes / machine.line_bytes;
-        let tags = |cache: &crate::machine::Cache| Tags::new(lines_of(cache.bytes), cache.ways);
+        let tags =
+            |caches: u32, cache: &crate::machine::Cache| Tags::new(caches, lines_of(cache.bytes), cache.ways);
         let line_ps = |bytes_per_ns: f64| {
             if bytes_per_ns > 0.0 { (machine.line_bytes as f64 * 1000.0 / bytes_per_ns) as u64 } else { 0 }
         };
         Self {
             lines: Lines::new(machine.line_bytes, homes),
-            private: (0..cores)
-                .map(|_| Private {
-                    l1: tags(&machine.l1),
-                    l2: tags(&machine.l2),
-                    kept: (LineId::MAX, 0),
-                    ahead: LineId::MAX,
-                })
-                .collect(),
+            l1: tags(cores, &machine.l1),
+            l2: tags(cores, &machine.l2),
+            cores: vec![Core { kept: (LineId::MAX, 0), ahead: LineId::MAX }; cores as usize],
             next_miss_ps: machine.memory.latency_ps / u64::from(machine.core.misses_max.max(1)),
-            l3: (0..groups).map(|_| tags(&machine.l3)).collect(),
+            l3: tags(groups, &machine.l3),
             groups_per_socket: topology.groups_per_socket as u16,
             controllers: vec![Server::default(); topology.sockets as usize],
             links: vec![Server::default(); topology.sockets as usize],
@@ -199,8 +197,15 @@ impl Caches {
         }
         self.spent.add(cost.parts, waited);
         if let Some(shared) = cost.shared.filter(|_| self.measured.is_none()) {
-            self.lines.get(shared).waited_ps += waited;
+            self.lines.has_waited(shared, waited);
         }
+    }
+
+    /// Asks the host for what an access to a line needs.
+    #[inline]
+    pub(super) fn ask_ahead(&self, seat: Seat, id: LineId) {
+        self.lines.ask_ahead(id);
+        self.l1.ask_ahead(seat.core, id);
     }
 
     /// The time at which an access that begins at `at` is complete. What it costs is added to the access at hand.
@@ -208,17 +213,17 @@ impl Caches {
     pub(super) fn access(&mut self, seat: Seat, at: u64, id: LineId, wish: Wish) -> u64 {
         let line = self.lines.get(id);
         let (version, is_owner) = (line.version, line.owner == seat.core);
-        let private = &mut self.private[usize::from(seat.core)];
-        let near = if private.l1.has(id, version) {
+        let near = if self.l1.has(seat.core, id, version) {
             // The instructions' own time has the hits in the first cache.
             Some(0)
-        } else if private.l2.has(id, version) {
-            private.l1.put(id, version);
+        } else if self.l2.has(seat.core, id, version) {
+            self.l1.put(seat.core, id, version);
             Some(self.machine.l2.latency_ps.saturating_sub(self.machine.l1.latency_ps))
         } else {
             None
         };
-        let is_kept = private.kept.0 == id && at < private.kept.1;
+        let kept = self.cores[usize::from(seat.core)].kept;
+        let is_kept = kept.0 == id && at < kept.1;
         match near.or(is_kept.then_some(0)) {
             Some(ps) if wish == Wish::Read || is_owner || is_kept => {
                 line.is_dirty |= wish == Wish::Write;
@@ -257,13 +262,12 @@ impl Caches {
         }
         now.holder = seat.group;
         let (version, hold_ps) = (now.version, coherence.hold_ps);
-        let private = &mut self.private[usize::from(seat.core)];
         if wish == Wish::Write {
-            private.kept = (id, ready + hold_ps);
+            self.cores[usize::from(seat.core)].kept = (id, ready + hold_ps);
         }
-        private.l1.put(id, version);
-        private.l2.put(id, version);
-        self.l3[usize::from(seat.group)].put(id, version);
+        self.l1.put(seat.core, id, version);
+        self.l2.put(seat.core, id, version);
+        self.l3.put(seat.group, id, version);
         ready
     }
 
@@ -278,18 +282,18 @@ impl Caches {
             return self.travel(seat, at, start + ps, group / self.groups_per_socket);
         }
         let l3_ps = self.beyond_l1(self.machine.l3.latency_ps);
-        if self.l3[usize::from(seat.group)].has(id, line.version) {
+        if self.l3.has(seat.group, id, line.version) {
             self.cost.parts.l3 += l3_ps;
             return start + l3_ps;
         }
-        if line.holder != NOBODY && self.l3[usize::from(line.holder)].has(id, line.version) {
+        if line.holder != NOBODY && self.l3.has(line.holder, id, line.version) {
             let ps = l3_ps + self.between_groups_ps(seat, line.holder);
             self.cost.parts.l3 += ps;
             return self.travel(seat, at, start + ps, line.holder / self.groups_per_socket);
         }
         let latency_ps = self.beyond_l1(self.machine.memory.latency_ps);
-        let private = &mut self.private[usize::from(seat.core)];
-        let is_ahead = std::mem::replace(&mut private.ahead, id + 1) == id;
+        let core = &mut self.cores[usize::from(seat.core)];
+        let is_ahead = std::mem::replace(&mut core.ahead, id + 1) == id;
         let begin = start.max(self.controllers[usize::from(line.home)].has_time(at, self.controller_ps));
         if is_ahead {
             // A program that goes through memory in order waits for its share of the memory's rate alone.

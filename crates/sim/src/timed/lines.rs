@@ -1,6 +1,9 @@
 //! The lines of the simulated memory: their numbers, and the directory's knowledge of each.
+//!
+//! With a thousand workers the directory is far larger than the caches of the host, and the simulator waits for the
+//! host's memory more than it executes. So what is known of a line is small, and is asked for ahead of its use.
 
-use sync_sim::heap;
+use sync_sim::{heap, host};
 
 use super::parked::First;
 use super::tags::LineId;
@@ -8,16 +11,18 @@ use super::tags::LineId;
 /// No core, or no group of cores.
 pub(super) const NOBODY: u16 = u16::MAX;
 
-/// Lines of a page, for lines of 64 bytes or more.
+/// Bytes of a page.
 const PAGE_BYTES: usize = 4096;
 
-/// A line as its home knows it.
+/// Pages of a stretch of memory: 64 MiB.
+const STRETCH_PAGES: usize = 1 << 14;
+
+/// A line as its home knows it. None of them is in two lines of the host.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(super) struct Line {
     /// Requests that another cache must answer wait until this time.
     pub(super) busy_until: u64,
-    /// Picoseconds that threads have waited for the line while other cores had it.
-    pub(super) waited_ps: u64,
     /// The sockets that may have a copy, one bit each.
     pub(super) sockets: u64,
     /// Counts the times that the line was taken for writing.
@@ -48,10 +53,17 @@ pub(super) struct SeenLine {
 #[derive(Debug)]
 pub(super) struct Lines {
     all: Vec<Line>,
-    /// The pages: open addressing, the page's address and the number of its first line.
-    pages: Vec<(usize, LineId)>,
-    used: usize,
-    /// The page that was looked up last.
+    /// By line: picoseconds that threads have waited for it while other cores had it.
+    waited_ps: Vec<u64>,
+    /// The stretches of memory of which a page was used: open addressing, the stretch's address and its position in
+    /// `pages`.
+    stretches: Vec<(usize, u32)>,
+    /// By stretch: the number of each page plus one, or 0 if it was not used. Pages are numbered in the order of their
+    /// first use.
+    pages: Vec<Box<[u32]>>,
+    /// The number of pages that were used.
+    used: u32,
+    /// The page that was looked up last, and the number of its first line.
     last: (usize, LineId),
     line_shift: u32,
     homes: Homes,
@@ -70,7 +82,9 @@ impl Lines {
     pub(super) fn new(line_bytes: u64, homes: Homes) -> Self {
         Self {
             all: Vec::new(),
-            pages: vec![(usize::MAX, 0); 1 << 12],
+            waited_ps: Vec::new(),
+            stretches: vec![(usize::MAX, u32::MAX); 1 << 6],
+            pages: Vec::new(),
             used: 0,
             last: (usize::MAX, 0),
             line_shift: line_bytes.trailing_zeros(),
@@ -85,7 +99,34 @@ impl Lines {
         if self.last.0 != page {
             self.last = (page, self.page(page, socket));
         }
-        self.last.1 + ((address % PAGE_BYTES) >> self.line_shift) as LineId
+        self.last.1 + self.within_page(address)
+    }
+
+    /// The number of the line of an address, if its page was used.
+    #[inline]
+    pub(super) fn known(&self, address: usize) -> Option<LineId> {
+        let page = address / PAGE_BYTES;
+        let (_, position) = self.stretches[self.slot(page / STRETCH_PAGES)];
+        let number = self.pages.get(position as usize)?[page % STRETCH_PAGES].checked_sub(1)?;
+        Some(self.first_line(number) + self.within_page(address))
+    }
+
+    /// Asks the host for what is known of a line.
+    #[inline]
+    pub(super) fn ask_ahead(&self, line: LineId) {
+        host::prefetch(&raw const self.all[line as usize]);
+    }
+
+    /// The position of the line of an address in its page.
+    #[inline]
+    fn within_page(&self, address: usize) -> LineId {
+        ((address % PAGE_BYTES) >> self.line_shift) as LineId
+    }
+
+    /// The number of the first line of a page that has this number.
+    #[inline]
+    fn first_line(&self, page: u32) -> LineId {
+        page * (PAGE_BYTES >> self.line_shift) as LineId
     }
 
     #[inline]
@@ -93,20 +134,22 @@ impl Lines {
         &mut self.all[line as usize]
     }
 
+    /// Counts that a thread has waited for a line.
+    #[inline]
+    pub(super) fn has_waited(&mut self, line: LineId, ps: u64) {
+        self.waited_ps[line as usize] += ps;
+    }
+
     /// Forgets for how long threads have waited.
     pub(super) fn forget_waits(&mut self) {
-        self.all.iter_mut().for_each(|line| line.waited_ps = 0);
+        self.waited_ps.fill(0);
     }
 
     /// The addresses of the lines for which threads have waited longest, with the picoseconds that they have waited.
     pub(super) fn hottest(&self, count: usize) -> Vec<(usize, u64)> {
-        let mut waited: Vec<(u64, usize)> = self
-            .all
-            .iter()
-            .enumerate()
-            .filter(|(_, line)| line.waited_ps > 0)
-            .map(|(at, line)| (line.waited_ps, at))
-            .collect();
+        let lines = self.waited_ps.iter().enumerate();
+        let mut waited: Vec<(u64, usize)> =
+            lines.filter(|(_, ps)| **ps > 0).map(|(at, ps)| (*ps, at)).collect();
         waited.sort_unstable_by(|one, other| other.cmp(one));
         waited.truncate(count);
         let lines: Vec<LineId> = waited.iter().map(|(_, at)| *at as LineId).collect();
@@ -115,13 +158,18 @@ impl Lines {
 
     /// The addresses of lines.
     pub(super) fn addresses(&self, lines: &[LineId]) -> Vec<usize> {
-        // The pages in the order of their lines, so that each address is found at once.
-        let used = self.pages.iter().filter(|(page, _)| *page != usize::MAX);
-        let mut pages: Vec<(LineId, usize)> = used.map(|(page, first)| (*first, *page)).collect();
-        pages.sort_unstable();
+        // The addresses of all pages, by number.
+        let mut addresses = vec![0; self.used as usize];
+        for (stretch, position) in self.stretches.iter().filter(|(stretch, _)| *stretch != usize::MAX) {
+            for (at, number) in self.pages[*position as usize].iter().enumerate() {
+                if let Some(number) = number.checked_sub(1) {
+                    addresses[number as usize] = (stretch * STRETCH_PAGES + at) * PAGE_BYTES;
+                }
+            }
+        }
+        let of_page = self.first_line(1);
         let address = |line: &LineId| {
-            let (first, page) = pages[pages.partition_point(|(first, _)| first <= line) - 1];
-            page * PAGE_BYTES + (((line - first) as usize) << self.line_shift)
+            addresses[(line / of_page) as usize] + (((line % of_page) as usize) << self.line_shift)
         };
         lines.iter().map(address).collect()
     }
@@ -133,60 +181,103 @@ impl Lines {
         SeenLine { version, writes }
     }
 
-    /// The number of the first line of a page, which gets numbers for its lines at its first use.
+    /// The number of the first line of a page, which gets a number at its first use.
     fn page(&mut self, page: usize, socket: u16) -> LineId {
-        let mut at = self.slot(page);
-        while self.pages[at].0 != page {
-            if self.pages[at].0 == usize::MAX {
-                return self.add(page, at, socket);
-            }
-            at = (at + 1) & (self.pages.len() - 1);
+        let slot = self.slot(page / STRETCH_PAGES);
+        if self.stretches[slot].0 == usize::MAX {
+            self.add_stretch(page / STRETCH_PAGES, slot);
+            return self.page(page, socket);
         }
-        self.pages[at].1
+        let (_, position) = self.stretches[slot];
+        match self.pages[position as usize][page % STRETCH_PAGES].checked_sub(1) {
+            Some(number) => self.first_line(number),
+            None => self.add_page(page, position, socket),
+        }
     }
 
-    fn slot(&self, page: usize) -> usize {
-        (page as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> (64 - self.pages.len().trailing_zeros())
+    /// The place of a stretch in the table, or the free place where it belongs.
+    #[inline]
+    fn slot(&self, stretch: usize) -> usize {
+        let hash = (stretch as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut at = hash as usize >> (64 - self.stretches.len().trailing_zeros());
+        while self.stretches[at].0 != stretch && self.stretches[at].0 != usize::MAX {
+            at = (at + 1) & (self.stretches.len() - 1);
+        }
+        at
     }
 
     #[cold]
-    fn add(&mut self, page: usize, at: usize, socket: u16) -> LineId {
-        let first = self.all.len() as LineId;
+    fn add_page(&mut self, page: usize, position: u32, socket: u16) -> LineId {
+        let number = self.used;
         let home = match &self.homes {
-            Homes::Spread(sockets) => sockets[self.used % sockets.len()],
+            Homes::Spread(sockets) => sockets[number as usize % sockets.len()],
             Homes::ByUser(home) => home[usize::from(socket)],
         };
         let line = Line {
             busy_until: 0,
-            waited_ps: 0,
             sockets: 0,
             version: 0,
+            first_parked: First::NOBODY,
             owner: NOBODY,
             holder: NOBODY,
             home,
             is_dirty: false,
             writes: 0,
-            first_parked: First::NOBODY,
         };
-        let lines = self.all.len() + (PAGE_BYTES >> self.line_shift);
-        heap::outside(|| self.all.resize(lines, line));
-        self.pages[at] = (page, first);
         self.used += 1;
-        if self.used * 2 > self.pages.len() {
-            self.grow();
-        }
-        first
+        let lines = self.first_line(self.used) as usize;
+        heap::outside(|| {
+            self.all.resize(lines, line);
+            self.waited_ps.resize(lines, 0);
+        });
+        self.pages[position as usize][page % STRETCH_PAGES] = self.used;
+        self.first_line(number)
     }
 
-    fn grow(&mut self) {
-        let grown = heap::outside(|| vec![(usize::MAX, 0); self.pages.len() * 2]);
-        let old = core::mem::replace(&mut self.pages, grown);
-        for (page, first) in old.into_iter().filter(|(page, _)| *page != usize::MAX) {
-            let mut at = self.slot(page);
-            while self.pages[at].0 != usize::MAX {
-                at = (at + 1) & (self.pages.len() - 1);
-            }
-            self.pages[at] = (page, first);
+    #[cold]
+    fn add_stretch(&mut self, stretch: usize, slot: usize) {
+        self.stretches[slot] = (stretch, self.pages.len() as u32);
+        heap::outside(|| self.pages.push(vec![0; STRETCH_PAGES].into_boxed_slice()));
+        if self.pages.len() * 2 <= self.stretches.len() {
+            return;
         }
+        let grown = heap::outside(|| vec![(usize::MAX, u32::MAX); self.stretches.len() * 2]);
+        let old = core::mem::replace(&mut self.stretches, grown);
+        for (stretch, position) in old.into_iter().filter(|(stretch, _)| *stretch != usize::MAX) {
+            let slot = self.slot(stretch);
+            self.stretches[slot] = (stretch, position);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_numbered_page_by_page_in_the_order_of_their_first_use() {
+        let mut lines = Lines::new(64, Homes::Spread(vec![3, 5]));
+        let (one, other) = (7 * PAGE_BYTES + 130, 2 * PAGE_BYTES);
+        assert_eq!((lines.known(one), lines.known(other)), (None, None));
+        assert_eq!((lines.number(one, 0), lines.number(other, 0), lines.number(one + 64, 0)), (2, 64, 3));
+        assert_eq!((lines.known(one), lines.known(other + 4095)), (Some(2), Some(127)));
+        assert_eq!([0, 64].map(|line| lines.get(line).home), [3, 5]);
+        lines.has_waited(64, 9);
+        lines.has_waited(2, 4);
+        assert_eq!(lines.hottest(2), [(other, 9), (7 * PAGE_BYTES + 128, 4)]);
+        lines.forget_waits();
+        assert!(lines.hottest(2).is_empty());
+    }
+
+    #[test]
+    fn pages_far_from_each_other_keep_their_numbers_while_the_table_grows() {
+        let mut lines = Lines::new(128, Homes::ByUser(vec![1, 0]));
+        let address = |nth: usize| nth * 3 * STRETCH_PAGES * PAGE_BYTES + nth * PAGE_BYTES;
+        let numbers: Vec<LineId> = (0..200).map(|nth| lines.number(address(nth), (nth % 2) as u16)).collect();
+        assert_eq!(numbers, (0..200).map(|nth| nth * 32).collect::<Vec<_>>());
+        assert!((0..200).all(|nth| lines.known(address(nth)) == Some(numbers[nth])));
+        assert_eq!(lines.known(address(200)), None);
+        assert_eq!(lines.addresses(&numbers), (0..200).map(address).collect::<Vec<_>>());
+        assert_eq!([numbers[0], numbers[1]].map(|line| lines.get(line).home), [1, 0]);
     }
 }

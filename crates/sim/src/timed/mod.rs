@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use sync_sim::hook::{self, Access, NOBODY, Scheduler};
+use sync_sim::host;
 
 pub use caches::Spent;
 use caches::{Caches, Cost, Seat, Wish};
@@ -79,6 +80,8 @@ struct State {
     /// The seats of the workers that are hardware threads. Further workers observe, and their accesses take no time.
     seats: Vec<Seat>,
     workers: Vec<Worker>,
+    /// By worker.
+    needs: Vec<Needs>,
     running: usize,
     turns: Turns,
     parked: Parked,
@@ -118,32 +121,52 @@ struct Pending {
     bytes: usize,
 }
 
+/// The memory that the host needs when a worker's turn comes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Needs {
+    /// The first line of its pending access, if the line has a number.
+    line: Option<LineId>,
+    /// The address of this access.
+    address: usize,
+    /// An address on its stack, close to where the worker goes on.
+    stack: usize,
+}
+
+/// Bytes of a line of the host.
+const HOST_LINE: usize = 64;
+
+/// Lines of the host that are asked for of a worker and of its stack: those that an access uses.
+const HOST_LINES: usize = 4;
+
+/// A worker. The fields that each access needs come first.
 #[derive(Debug)]
+#[repr(C, align(64))]
 struct Worker {
-    seat: Option<Seat>,
     clock: u64,
     /// The access that the worker makes when its turn comes.
     pending: Option<Pending>,
+    seat: Option<Seat>,
+    last_coming: u64,
+    /// Picoseconds of an instruction, with the threads that share its core.
+    instruction_ps: u64,
     /// The time at which all its stores are visible, and the cost of the one that takes until then.
     drained_at: u64,
-    drained_by: Cost,
-    /// The lines that it has loaded since it last waited, as it saw them.
-    watched: [(LineId, SeenLine); WATCHED_MAX],
-    /// Their number; more than there is room for if there were too many.
+    /// The number of the lines that it has loaded since it last waited; more than there is room for if there were too
+    /// many.
     watched_len: usize,
     /// Their number when it last waited.
     waited_len: usize,
+    /// The lines, as it saw them.
+    watched: [(LineId, SeenLine); WATCHED_MAX],
     has_ended: bool,
     has_read_clock: bool,
     /// Picoseconds between two of its looks at what it waits for; and the time of a look.
     look_every: u64,
     looked_at: u64,
-    /// Picoseconds of an instruction, with the threads that share its core.
-    instruction_ps: u64,
+    drained_by: Cost,
     /// Lines that were asked for ahead of their use, and the time at which they arrive.
     coming: [(LineId, u64, Cost); 16],
     next_coming: usize,
-    last_coming: u64,
 }
 
 impl Timed {
@@ -155,6 +178,7 @@ impl Timed {
             seats,
             machine: machine.clone(),
             workers: Vec::new(),
+            needs: Vec::new(),
             running: 0,
             turns: Turns::new(0),
             parked: Parked::default(),
@@ -213,12 +237,12 @@ impl Scheduler for Timed {
         self.state.borrow_mut().begin(count)
     }
 
-    fn step(&self, access: Access, address: usize, bytes: usize) -> usize {
+    fn step(&self, access: Access, address: usize, bytes: usize, stack: usize) -> usize {
         let state = &mut *self.state.borrow_mut();
         if !self.is_on.get() {
             return state.step_untimed(access);
         }
-        state.step(Pending { access, address, bytes })
+        state.step(Pending { access, address, bytes }, stack)
     }
 
     fn end(&self) -> Option<usize> {
@@ -299,12 +323,13 @@ impl State {
                 look_every: 1,
                 looked_at: 0,
                 instruction_ps: ps as u64,
+                last_coming: 0,
                 coming: [(0, 0, Cost::default()); 16],
                 next_coming: 0,
-                last_coming: 0,
             }
         };
         self.workers = (0..count).map(worker).collect();
+        self.needs = vec![Needs::default(); count];
         // One turn more, of nobody, for the moment at which all are to have ended.
         self.turns = Turns::new(count + 1);
         (self.left, self.stuck) = (count, None);
@@ -327,7 +352,7 @@ impl State {
     }
 
     #[inline]
-    fn step(&mut self, pending: Pending) -> usize {
+    fn step(&mut self, pending: Pending, stack: usize) -> usize {
         if pending.access == Access::Pause {
             self.pause();
             return self.next().expect("the running worker can go on");
@@ -346,8 +371,29 @@ impl State {
             self.perform(self.running);
             return self.running;
         }
+        let Pending { address, .. } = pending;
+        self.needs[self.running] = Needs { line: self.caches.lines.known(address), address, stack };
         self.turns.set(self.running, clock);
         self.next().expect("the running worker can go on")
+    }
+
+    /// Asks the host for the memory that the worker needs whose turn is next, while another one runs: with a thousand
+    /// workers the caches of the host have lost it since the worker's last turn.
+    #[inline]
+    fn ask_ahead(&self) {
+        let Some(number) = self.turns.first() else { return };
+        let (Some(needs), Some(worker)) = (self.needs.get(number), self.workers.get(number)) else { return };
+        let of_worker = core::ptr::from_ref(worker).cast::<u8>();
+        let at = core::ptr::without_provenance::<u8>;
+        for line in 0..HOST_LINES {
+            host::prefetch(of_worker.wrapping_add(line * HOST_LINE));
+            // What the worker calls next is below its top, and what it returns to is above.
+            host::prefetch(at(needs.stack.wrapping_sub(HOST_LINE)).wrapping_add(line * HOST_LINE));
+        }
+        host::prefetch(at(needs.address));
+        if let (Some(seat), Some(line)) = (self.seats.get(number), needs.line) {
+            self.caches.ask_ahead(*seat, line);
+        }
     }
 
     /// Lets the worker run whose turn is next.
@@ -370,6 +416,7 @@ impl State {
         self.counts.timeouts += u64::from(self.parked.leave(number, &mut self.caches.lines));
         self.counts.switches += u64::from(self.running != number);
         self.running = number;
+        self.ask_ahead();
         self.perform(number);
         Some(number)
     }

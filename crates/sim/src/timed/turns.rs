@@ -36,6 +36,13 @@ impl Turns {
         turn(worker, at) < self.nodes[1]
     }
 
+    /// The worker whose turn is first.
+    #[inline]
+    pub(super) fn first(&self) -> Option<usize> {
+        let turn = self.nodes[1];
+        (turn != NEVER).then_some(worker_of(turn))
+    }
+
     /// Takes the first turn: its worker and its time.
     #[inline]
     pub(super) fn take(&mut self) -> Option<(usize, u64)> {
@@ -43,7 +50,7 @@ impl Turns {
         if turn == NEVER {
             return None;
         }
-        let worker = (turn & ((1 << WORKER_BITS) - 1)) as usize;
+        let worker = worker_of(turn);
         self.put(worker, NEVER);
         Some((worker, turn >> WORKER_BITS))
     }
@@ -61,6 +68,11 @@ impl Turns {
             self.nodes[node] = earlier;
         }
     }
+}
+
+#[inline]
+fn worker_of(turn: u64) -> usize {
+    (turn & ((1 << WORKER_BITS) - 1)) as usize
 }
 
 #[inline]
@@ -83,9 +95,10 @@ mod tests {
         assert_eq!(firsts, [true, true, false], "numbers decide between equal times");
         turns.set(4, 40);
         turns.set(0, 5);
+        assert_eq!(turns.first(), Some(0));
         let order: Vec<_> = core::iter::from_fn(|| turns.take()).collect();
         assert_eq!(order, [(0, 5), (1, 20), (3, 20), (4, 40)]);
-        assert_eq!(turns.take(), None);
+        assert_eq!((turns.take(), turns.first()), (None, None));
     }
 
     #[test]

@@ -120,7 +120,7 @@ pub(crate) fn side_by_side(jobs: Option<usize>, fits: usize, points: usize) -> u
 }
 
 /// Makes the missing runs of a sweep: `jobs` of the simulated ones side by side, and then the others, each alone on the
-/// host. Ends early if the user asks to stop, or if there is no time left. The line of progress of simulated runs begins
+/// host. Ends early if the user asks to stop, or if there is no time left. The progress line of simulated runs begins
 /// with `about`.
 ///
 /// # Errors

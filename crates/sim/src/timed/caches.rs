@@ -12,7 +12,7 @@ pub(super) struct Seat {
     pub(super) socket: u16,
 }
 
-/// What a core does with lines.
+/// The lines that a core has fetched last.
 #[derive(Clone, Copy, Debug)]
 struct Core {
     /// The line that the core fetched last for writing, and the time until which it keeps the line although others ask

@@ -53,9 +53,9 @@ pub trait Scheduler {
     /// Workers `0 .. count` are about to run. Returns the first to run. `count` is not zero.
     fn begin(&self, count: usize) -> usize;
     /// The running worker is about to make `access` to the `bytes` bytes at `address`; both are 0 if the access is
-    /// none to memory. Returns the worker that runs next, which may be the same; any other runs from where it made its
-    /// own last step. [`NOBODY`] gives the run up. `stack` is an address on the
-    /// worker's stack, close to where it goes on.
+    /// none to memory. `stack` is an address on the worker's stack, close to where it goes on. Returns the worker that
+    /// runs next, which may be the same; any other runs from where it made its own last step. [`NOBODY`] gives the run
+    /// up.
     fn step(&self, access: Access, address: usize, bytes: usize, stack: usize) -> usize;
     /// The running worker has ended. Returns the next or [`NOBODY`], or none when all have ended.
     fn end(&self) -> Option<usize>;

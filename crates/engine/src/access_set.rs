@@ -8,6 +8,9 @@ const INSTRUCTIONS: u64 = 44;
 /// Instructions of a search that finds the entry where it is expected.
 const INSTRUCTIONS_IN_TURN: u64 = 10;
 
+/// How many entries are tried where one is expected: some that were added are passed over.
+const AHEAD: usize = 4;
+
 /// The minimum number of slots in use.
 const FIRST_SLOTS: usize = 64;
 /// Memory for more entries than this is given back after [`NARROW_ATTEMPTS`] emptyings in a row that needed less than a
@@ -71,16 +74,24 @@ impl<E> AccessSet<E> {
         self.find_from(id, hash(id) & mask, mask).map(|(entry, _)| entry)
     }
 
-    /// Like [`find`](Self::find), for searches that are mostly in the order of the additions: the entry at `turn` is
-    /// tried first. `turn` becomes the position after the one that is found.
+    /// Like [`find`](Self::find), for searches that are mostly in the order of the additions: the entries from `turn` on
+    /// are tried first. `turn` becomes the position after the one that is found.
     #[inline]
     pub fn find_in_turn(&self, id: usize, turn: &mut usize) -> Option<usize> {
-        let found = if self.entries.get(*turn).is_some_and(|(expected, _)| *expected == id) {
-            clock::compute(INSTRUCTIONS_IN_TURN);
-            *turn
-        } else {
-            self.find(id)?
-        };
+        self.next_in_turn(id, turn).or_else(|| {
+            let found = self.find(id)?;
+            *turn = found + 1;
+            Some(found)
+        })
+    }
+
+    /// Like [`find_in_turn`](Self::find_in_turn), but looks at a few entries from `turn` on and at no others.
+    #[inline]
+    pub fn next_in_turn(&self, id: usize, turn: &mut usize) -> Option<usize> {
+        clock::compute(INSTRUCTIONS_IN_TURN);
+        let passed =
+            self.entries.get(*turn..)?.iter().take(AHEAD).position(|(expected, _)| *expected == id)?;
+        let found = *turn + passed;
         *turn = found + 1;
         Some(found)
     }
@@ -142,6 +153,34 @@ impl<E> AccessSet<E> {
         self.entries.push((id, entry));
         self.place(position);
         position
+    }
+
+    /// The position of a record's entry. A record that has none gets the one that `entry` returns; the second result
+    /// says whether it did. For sets with one entry a record.
+    #[inline]
+    pub fn find_or_push(&mut self, id: usize, entry: impl FnOnce() -> E) -> (usize, bool) {
+        if (self.entries.len() + 1) * 2 > self.in_use {
+            self.grow();
+        }
+        clock::compute(INSTRUCTIONS);
+        let mask = self.in_use - 1;
+        let mut at = hash(id) & mask;
+        loop {
+            #[cfg(debug_assertions)]
+            self.probes.set(self.probes.get() + 1);
+            let slot = self.slots[at];
+            if slot.generation != self.generation {
+                break;
+            }
+            if self.entries[slot.entry as usize].0 == id {
+                return (slot.entry as usize, false);
+            }
+            at = (at + 1) & mask;
+        }
+        let position = self.entries.len();
+        self.entries.push((id, entry()));
+        self.slots[at] = Slot { generation: self.generation, entry: position as u32 };
+        (position, true)
     }
 
     #[inline]
@@ -384,14 +423,36 @@ mod tests {
     #[test]
     fn entries_are_found_in_turn_and_out_of_turn() {
         let (mut set, mut turn) = (AccessSet::default(), 0);
-        for id in [24, 8, 16, 32] {
+        for id in [24, 8, 16, 32, 48, 56, 64] {
             set.push(id, id);
         }
+        assert_eq!([8, 32, 8, 80].map(|id| set.next_in_turn(id, &mut turn)), [Some(1), Some(3), None, None]);
+        turn = 0;
+        assert_eq!(
+            [48, 32].map(|id| set.next_in_turn(id, &mut turn)),
+            [None, Some(3)],
+            "only a few are tried"
+        );
+        turn = 0;
         let mut find = |id| set.find_in_turn(id, &mut turn);
         assert_eq!(
             [24, 8, 40, 16, 24, 24, 32, 8].map(&mut find),
             [Some(0), Some(1), None, Some(2), Some(0), Some(0), Some(3), Some(1)]
         );
+    }
+
+    #[test]
+    fn an_entry_is_found_or_else_added() {
+        let mut set = AccessSet::default();
+        for round in 0..3 {
+            // More than there are slots at first.
+            for nth in 0..200 {
+                assert_eq!(set.find_or_push(nth * 8, || nth + round), (nth, true));
+                assert_eq!(set.find_or_push(nth * 4 & !7, || unreachable!("it is there")), (nth / 2, false));
+            }
+            assert!((0..200).all(|nth| set.find(nth * 8) == Some(nth) && *set.get(nth) == nth + round));
+            set.clear();
+        }
     }
 
     #[test]

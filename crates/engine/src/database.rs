@@ -59,7 +59,7 @@ impl<S: Scheme> Database<S> {
         let settings = S::Settings::of(values);
         let scheme = S::new(&settings, Env { slots, ..env }).map_err(MakeError::Setting)?;
         let mut schema = schema.clone();
-        let facts = S::facts(&settings);
+        let facts = S::facts(&settings).in_schema(&schema);
         if facts.has_versions_apart {
             schema.lay_out(Layout { has_versions_apart: true, ..schema.layout() });
         }

@@ -44,8 +44,8 @@ pub use program::{Call, Ledger, Procedures, Program, Scratch};
 pub use raw::{Misuse, RawError, RawSession, RawTxn};
 pub use recorder::{Recorder, Records};
 pub use scheme::{
-    Admits, Batching, End, Env, Facts, Family, Info, InsertAt, Isolation, Partitioned, Planning, Retire,
-    Scheme, Spot, Stamp, Step, Ticket, Touch, Views, Write, slot_rng,
+    Admits, Batching, End, Env, Facts, Family, Info, InsertAt, Isolation, PARTITIONS_MAX, Partitioned,
+    Planning, Retire, Scheme, Spot, Stamp, Step, Ticket, Touch, Views, Write, slot_rng,
 };
 pub use session::{Attempt, ErasedAttempt, Session};
 pub use sink::Sink;

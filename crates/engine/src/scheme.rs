@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 
 use stdx::Rng;
-use storage::{LeafRef, RecordRef, Shape, Slot};
+use storage::{LeafRef, RecordRef, Schema, Shape, Slot};
 
 use crate::driver::Driver;
 use crate::setting::{SettingError, Settings, Values};
@@ -124,6 +124,9 @@ impl Isolation {
     }
 }
 
+/// The maximum number of partitions of a database.
+pub const PARTITIONS_MAX: usize = 4_096;
+
 /// The facts about a scheme that depend on its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
@@ -138,6 +141,9 @@ pub struct Facts {
     pub clients_min_per_worker: usize,
     /// The number of partitions that own records; 0 if there are none.
     pub partitions: usize,
+    /// Whether there is a partition for each [home](storage::Home) instead, up to [`PARTITIONS_MAX`], where the schema
+    /// [states](storage::Schema::set_homes) how many homes there are.
+    pub has_partition_per_home: bool,
     /// Whether records whose data is in place keep older versions beside it.
     pub keeps_versions: bool,
     /// Whether no version is stored in the record itself, where other schemes store one: every access to a value first
@@ -154,6 +160,7 @@ impl Facts {
             clients_min: 1,
             clients_min_per_worker: 1,
             partitions: 0,
+            has_partition_per_home: false,
             keeps_versions: false,
             has_versions_apart: false,
         }
@@ -162,6 +169,16 @@ impl Facts {
     /// Returns the facts of a scheme under its settings among these values.
     pub fn under<S: Scheme>(values: &Values) -> Self {
         S::facts(&S::Settings::of(values))
+    }
+
+    /// Returns the facts in a database of this schema.
+    pub(crate) fn in_schema(self, schema: &Schema) -> Self {
+        match schema.homes() {
+            Some(homes) if self.has_partition_per_home => {
+                Self { partitions: homes.clamp(1, PARTITIONS_MAX), ..self }
+            }
+            _ => self,
+        }
     }
 
     /// Returns the number of clients of a run by so many workers for which `asked` were asked.

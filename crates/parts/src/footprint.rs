@@ -18,10 +18,12 @@
 //!     leaves, whose shape depends on the order of all inserts so far.
 
 use engine::{Abort, AccessSet, Spot, Step, Touch};
-use storage::OrderedKey;
 use sync::plant::is_planted;
 
 use crate::plants;
+
+/// Odd, so that multiplying by it keeps numbers apart; it spreads numbers that differ little over the highest bits.
+pub(crate) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The purpose for which something is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,21 +66,24 @@ struct Touched {
 #[derive(Debug, Default)]
 pub struct Footprint {
     touched: AccessSet<Touched>,
+    /// Whether some touch is in another mode than `Shared`.
+    is_changed: bool,
     is_boundless: bool,
     /// The position of the number that a planned attempt is expected to touch next.
     turn: usize,
 }
 
 impl Footprint {
-    /// The number of a record.
+    /// The number of a record. Different records have different numbers, whose lowest bits differ.
     #[inline]
     pub fn of_record(id: usize) -> u64 {
-        (id as u64).hash()
+        (id as u64).wrapping_mul(SPREAD).rotate_left(u64::BITS / 2)
     }
 
     /// Clears the footprint.
     pub fn clear(&mut self) {
         self.touched.clear();
+        self.is_changed = false;
         self.is_boundless = false;
     }
 
@@ -95,14 +100,18 @@ impl Footprint {
 
     #[inline]
     fn add_touched(&mut self, touched: Touched) {
-        match self.touched.find(touched.number as usize) {
-            Some(at) => {
-                let had = self.touched.get_mut(at);
-                had.mode = had.mode.with(touched.mode);
-                had.is_missing |= touched.is_missing;
-            }
-            None => _ = self.touched.push(touched.number as usize, touched),
+        self.is_changed |= touched.mode != Mode::Shared;
+        let (at, is_added) = self.touched.find_or_push(touched.number as usize, || touched);
+        if !is_added {
+            let had = self.touched.get_mut(at);
+            had.mode = had.mode.with(touched.mode);
+            had.is_missing |= touched.is_missing;
         }
+    }
+
+    /// Whether all touches are in the mode `Shared`.
+    pub fn is_shared(&self) -> bool {
+        !self.is_changed
     }
 
     /// Whether the footprint cannot be stated.
@@ -116,12 +125,19 @@ impl Footprint {
         self.find(number).is_some_and(|touched| touched.mode.covers(mode))
     }
 
-    /// Like [`covers`](Self::covers), for the touches of an attempt, which come mostly in the order in which they were
-    /// foreseen.
+    /// Whether the number is among those that the attempt is expected to touch next, in a mode that covers this one.
+    /// Touches come mostly in the order in which they were foreseen.
     #[inline]
-    fn covers_next(&mut self, number: u64, mode: Mode) -> bool {
-        let found = self.touched.find_in_turn(number as usize, &mut self.turn);
+    fn is_next(&mut self, number: u64, mode: Mode) -> bool {
+        let found = self.touched.next_in_turn(number as usize, &mut self.turn);
         found.is_some_and(|at| self.touched.get(at).mode.covers(mode))
+    }
+
+    /// Like [`covers`](Self::covers), for an attempt. If the footprint has the number, the one after it is expected next.
+    fn covers_out_of_turn(&mut self, number: u64, mode: Mode) -> bool {
+        let Some(at) = self.touched.find(number as usize) else { return false };
+        self.turn = at + 1;
+        self.touched.get(at).mode.covers(mode)
     }
 
     /// Whether the footprint has the number of a key that was missing, in a mode that covers this one for the row that
@@ -214,8 +230,18 @@ impl Coverage {
     ///
     /// # Errors
     /// When the touch is outside of the attempt's footprint. The same holds for the methods that follow.
-    #[inline]
+    #[inline(always)]
     pub fn touch(&mut self, touch: Touch) -> Result<(), Abort> {
+        // By far the most frequent one: nothing is called for it.
+        if let Touch::Seek(spot) = touch {
+            self.way = Way::Key(spot);
+            return Ok(());
+        }
+        self.touch_otherwise(touch)
+    }
+
+    /// As [`touch`](Self::touch).
+    fn touch_otherwise(&mut self, touch: Touch) -> Result<(), Abort> {
         match touch {
             Touch::Seek(spot) => {
                 self.way = Way::Key(spot);
@@ -277,11 +303,23 @@ impl Coverage {
     /// Covers an access to the record that was found last.
     #[inline]
     pub fn record(&mut self, id: usize, mode: Mode) -> Result<(), Abort> {
+        // By far the most frequent case: nothing is called for it.
+        if self.step == Step::Planned
+            && self.stretch().is_none()
+            && self.footprint.is_next(Footprint::of_record(id), mode)
+        {
+            return Ok(());
+        }
+        self.record_otherwise(id, mode)
+    }
+
+    /// As [`record`](Self::record).
+    fn record_otherwise(&mut self, id: usize, mode: Mode) -> Result<(), Abort> {
         let number = self.stretch().unwrap_or_else(|| Footprint::of_record(id));
         match self.step {
             Step::Rehearsal => self.footprint.add(number, mode),
             Step::Planned
-                if !(self.footprint.covers_next(number, mode) || self.is_covered_otherwise(mode)) =>
+                if !(self.footprint.covers_out_of_turn(number, mode) || self.is_covered_otherwise(mode)) =>
             {
                 return Self::lack();
             }
@@ -297,8 +335,10 @@ impl Coverage {
     /// None.
     #[inline]
     pub fn foresee(&mut self, id: usize, is_written: bool) -> Result<(), Abort> {
-        let is_alone = is_written && self.stretch().is_some();
-        self.record(id, if is_alone { Mode::Exclusive } else { Mode::Shared })
+        let stretch = self.stretch();
+        let mode = if is_written && stretch.is_some() { Mode::Exclusive } else { Mode::Shared };
+        self.footprint.add(stretch.unwrap_or_else(|| Footprint::of_record(id)), mode);
+        Ok(())
     }
 
     /// Whether the record that was found last is covered by something other than its own number: in a planned attempt,

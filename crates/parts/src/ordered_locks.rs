@@ -17,7 +17,7 @@ use sync::{Latched, Padded, clock, hint};
 
 use sync::plant::is_planted;
 
-use crate::footprint::{Footprint, Mode};
+use crate::footprint::{Footprint, Mode, SPREAD};
 use crate::plants;
 
 /// Instructions for a request when it is declared, and as many when it is granted.
@@ -25,8 +25,6 @@ const INSTRUCTIONS: u64 = 190;
 
 /// Buckets for each request.
 const BUCKETS: usize = 8;
-/// Spreads numbers that differ little over the buckets.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Clone, Copy, Debug)]
 struct Request {
@@ -36,8 +34,9 @@ struct Request {
 }
 
 /// The requests for the numbers of a bucket.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 enum Mark {
+    #[default]
     Free,
     /// All in this mode, in which they admit each other.
     Held(Mode),
@@ -85,6 +84,14 @@ struct Group {
     is_followed: bool,
 }
 
+/// The requests to a manager for the locks of a batch.
+#[derive(Debug, Default)]
+struct Declared {
+    requests: Vec<Request>,
+    /// The mark that a bucket would have in which all requests were.
+    mark: Mark,
+}
+
 /// The locks whose numbers belong to one manager.
 #[derive(Debug, Default)]
 struct Manager {
@@ -112,8 +119,8 @@ type Requested = Vec<(u32, Request)>;
 /// The locks of a batch.
 #[derive(Debug)]
 pub struct OrderedLocks {
-    /// By manager: the requests of the batch that is being declared.
-    declared: Box<[Latched<Vec<Request>>]>,
+    /// By manager: what is declared of the next batch.
+    declared: Box<[Latched<Declared>]>,
     managers: Box<[Latched<Manager>]>,
     /// By place.
     standings: Box<[Padded<Standing>]>,
@@ -141,7 +148,9 @@ impl OrderedLocks {
         requested.clear();
         requested.extend(footprint.iter().map(|(number, mode)| {
             let request = Request { number, place: place as u32, mode };
-            ((number % managers) as u32, request)
+            // A division takes longer than all the rest.
+            let manager = if managers == 1 { 0 } else { number % managers };
+            (manager as u32, request)
         }));
         if managers > 1 {
             requested.sort_unstable_by_key(|(manager, _)| *manager);
@@ -151,9 +160,14 @@ impl OrderedLocks {
         for of_one in requested.chunk_by(|(a, _), (b, _)| a == b) {
             let requests = of_one.iter().map(|(_, request)| *request);
             let mut declared = self.declared[of_one[0].0 as usize].lock();
-            let before = declared.len();
-            declared.extend(requests);
-            hint::writes(&declared[before..]);
+            declared.mark = if footprint.is_shared() {
+                declared.mark.with(Mode::Shared)
+            } else {
+                of_one.iter().fold(declared.mark, |mark, (_, request)| mark.with(request.mode))
+            };
+            let before = declared.requests.len();
+            declared.requests.extend(requests);
+            hint::writes(&declared.requests[before..]);
         }
     }
 
@@ -172,7 +186,14 @@ impl OrderedLocks {
         assert!(groups.iter().all(|group| group.holders == 0), "a transaction that has ended holds no lock");
         requests.clear();
         groups.clear();
-        mem::swap(requests, &mut self.declared[manager].lock());
+        let mut declared = self.declared[manager].lock();
+        if !matches!(mem::take(&mut declared.mark), Mark::Contested) {
+            // As where nothing is deleted, and only deletions conflict with other uses of a record.
+            declared.requests.clear();
+            return;
+        }
+        mem::swap(requests, &mut declared.requests);
+        drop(declared);
         hint::reads(&requests[..]);
         clock::compute(INSTRUCTIONS * requests.len() as u64);
         keep_contested(requests, marks);

@@ -5,7 +5,7 @@ use engine::{Abort, Write};
 use storage::{RecordRef, Slot};
 
 use crate::BufferedWrites;
-use crate::footprint::{Coverage, Mode};
+use crate::footprint::{Coverage, Footprint, Mode};
 use crate::version_chain::{Chained, is_absent};
 
 /// The writes of a rehearsal, to records that are version chains. No version is added to the chains meanwhile.
@@ -19,11 +19,18 @@ struct Rehearsed {
     times: u32,
     /// Whether the rehearsal has made the record.
     is_new: bool,
+    /// Whether the record's own number is known to be in the footprint.
+    is_covered: bool,
 }
 
 impl Rehearsed {
     /// A record that was there before is written once.
-    const ONCE: Self = Self { times: 1, is_new: false };
+    const ONCE: Self = Self { times: 1, is_new: false, is_covered: false };
+
+    /// The same of a record that has just entered the footprint: by its own number, unless a stretch stands for it.
+    fn once(coverage: &Coverage) -> Self {
+        Self { is_covered: coverage.stretch().is_none(), ..Self::ONCE }
+    }
 }
 
 impl<'db, S: Chained> RehearsedWrites<'db, S> {
@@ -38,10 +45,15 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
         self.0.clear();
     }
 
-    /// The records that were there before, each with the number of times that it was written.
-    pub fn iter(&self) -> impl Iterator<Item = (RecordRef<'db, S>, u32)> {
-        let known = self.0.iter().filter(|write| !write.note.is_new);
-        known.map(|write| (write.record, write.note.times))
+    /// The records that were there before and have a number of their own in the footprint, each with this number and
+    /// the number of times that it was written.
+    pub fn numbered(&self, footprint: &Footprint) -> impl Iterator<Item = (RecordRef<'db, S>, u64, u32)> {
+        self.0.iter().filter_map(|write| {
+            let Rehearsed { times, is_new, is_covered } = write.note;
+            let number = Footprint::of_record(write.record.id());
+            let is_in = !is_new && (is_covered || footprint.covers(number, Mode::Shared));
+            is_in.then_some((write.record, number, times))
+        })
     }
 
     /// The position of the write to a record.
@@ -79,7 +91,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
             let words = slot.words(before).expect("nobody writes during rehearsals");
             self.0.room_mut(value).copy_from_slice(words);
         }
-        Ok(self.0.push(record, Some(value), Rehearsed::ONCE))
+        Ok(self.0.push(record, Some(value), Rehearsed::once(coverage)))
     }
 
     /// As [`Planning::foresee`](engine::Planning::foresee).
@@ -96,7 +108,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
         if is_written {
             match self.0.find(record) {
                 Some(own) => self.0.note_mut(own).times += 1,
-                None => _ = self.0.push(record, None, Rehearsed::ONCE),
+                None => _ = self.0.push(record, None, Rehearsed::once(coverage)),
             }
         }
         Ok(())
@@ -135,7 +147,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
         }
         let has_value = !is_absent(slot.newest(record));
         if has_value {
-            self.0.push(record, None, Rehearsed::ONCE);
+            self.0.push(record, None, Rehearsed::once(coverage));
         }
         Ok(has_value)
     }

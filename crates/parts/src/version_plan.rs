@@ -10,7 +10,7 @@
 
 use engine::{Abort, Step};
 use storage::{Pending, RecordRef, Slot};
-use sync::{Latched, hint};
+use sync::{Latched, LatchedGuard, hint};
 
 use crate::footprint::{Coverage, Footprint, Mode};
 use crate::ordered_locks::OrderedLocks;
@@ -57,15 +57,14 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
     pub fn declare(&self, place: usize, footprint: &mut Footprint, writes: &RehearsedWrites<'db, S>) {
         if !footprint.is_boundless() {
             self.locks.declare(place, footprint);
-            for (record, times) in writes.iter() {
-                let number = Footprint::of_record(record.id());
-                // A record without a number of its own is in a stretch.
-                if footprint.covers(number, Mode::Shared) {
-                    let manager = number as usize % self.writes.len();
-                    let mut writes = self.writes[manager].lock();
-                    writes.push(Foreseen { record, place, times });
-                    hint::pushes(&writes);
-                }
+            let mut held: Option<(usize, LatchedGuard<'_, _>)> = None;
+            // A record without a number of its own is in a stretch.
+            for (record, number, times) in writes.numbered(footprint) {
+                let manager = number as usize % self.writes.len();
+                held.take_if(|(of, _)| *of != manager);
+                let (_, writes) = held.get_or_insert_with(|| (manager, self.writes[manager].lock()));
+                writes.push(Foreseen { record, place, times });
+                hint::pushes(writes);
             }
         }
         core::mem::swap(footprint, &mut self.places[place].lock().footprint);
@@ -74,18 +73,25 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
     /// Does a worker's share of planning when all transactions are declared: grants locks, and puts placeholders into
     /// chains.
     pub fn put(&self, slot: &mut Slot<'db, S>, batches: &Batches, worker: usize, workers: usize) {
+        let mut pushed = Vec::new();
         for manager in (worker..self.writes.len()).step_by(workers) {
             self.locks.grant(manager);
             let mut writes = self.writes[manager].lock();
             // Of one record in the order of the batch, whatever is between them.
             hint::reads(&writes[..]);
             writes.sort_unstable_by_key(|write| write.place);
-            for Foreseen { record, place, times } in writes.drain(..) {
-                let version = push_numbered(slot, record, batches.number_of(place), batches.before());
+            for of_one in writes.chunk_by(|a, b| a.place == b.place) {
+                let place = of_one[0].place;
+                let (number, before) = (batches.number_of(place), batches.before());
+                pushed.extend(of_one.iter().map(|&Foreseen { record, times, .. }| {
+                    (record, push_numbered(slot, record, number, before), times)
+                }));
                 let placeholders = &mut self.places[place].lock().placeholders;
-                placeholders.push((record, version, times));
-                hint::pushes(placeholders);
+                let count = placeholders.len();
+                placeholders.append(&mut pushed);
+                hint::writes(&placeholders[count..]);
             }
+            writes.clear();
         }
     }
 

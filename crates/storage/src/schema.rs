@@ -91,6 +91,7 @@ pub struct Schema {
     pub(crate) has_marks: bool,
     pub(crate) changes_often: bool,
     pub(crate) layout: Layout,
+    homes: Option<usize>,
 }
 
 /// Declares the column groups and secondary indexes of one table.
@@ -172,6 +173,17 @@ impl Schema {
     /// whatever it expects, and in explored trials each attempt moves reclamation on. For tests of isolation.
     pub fn change_often(&mut self) {
         self.changes_often = true;
+    }
+
+    /// States the number of [homes](crate::Home): all rows that have a home live at one of the first so many. For homes
+    /// that are worth a partition each.
+    pub fn set_homes(&mut self, homes: usize) {
+        self.homes = Some(homes);
+    }
+
+    /// The number of homes, if it was stated.
+    pub fn homes(&self) -> Option<usize> {
+        self.homes
     }
 
     /// Declares which tables have [implicit rows](crate::ImplicitRows).

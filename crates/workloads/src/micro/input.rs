@@ -15,7 +15,7 @@ const ACCESSES_MAX: usize = 2 * EACH_MAX;
 /// happens only if a transaction contains almost all objects.
 const DRAWS: u32 = 64;
 /// The number of homes: as many as an input can name, so that a long transaction may touch all homes.
-const HOMES: u64 = engine::Homes::MAX as u64;
+pub(super) const HOMES: u64 = engine::Homes::MAX as u64;
 /// The number of bits of a request's number in the number of a writer.
 const SEQUENCE_BITS: u32 = 40;
 /// The stream of random numbers for requests.

@@ -192,6 +192,7 @@ impl Workload for Micro {
     fn declare(values: &Values, drive: Drive, schema: &mut Schema) -> Result<Self, SettingError> {
         let settings = Settings::new(values)?;
         let generator = Generator::new(settings, drive.seed);
+        schema.set_homes(input::HOMES as usize);
         let table = schema.table("objects", Lookup::Point, settings.objects as usize).group();
         Ok(Self { settings, drive, generator, table })
     }

@@ -242,6 +242,7 @@ impl Workload for StockTable {
 
     fn declare(values: &Values, drive: Drive, schema: &mut Schema) -> Result<Self, SettingError> {
         let settings = Settings::new(values)?;
+        schema.set_homes(settings.rows.homes() as usize);
         let table = schema.table("stock", Lookup::Point, settings.rows.count() as usize).group();
         Ok(Self { settings, drive, table })
     }

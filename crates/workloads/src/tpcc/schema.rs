@@ -43,6 +43,7 @@ impl Tables {
     /// Declares the tables, sized for the loaded rows.
     pub(super) fn declare(settings: &Settings, schema: &mut Schema) -> Self {
         let warehouses = usize::from(settings.warehouses);
+        schema.set_homes(warehouses);
         let districts = warehouses * usize::from(DISTRICTS);
         let customers = districts * settings.customers as usize;
         let items = settings.items as usize;

@@ -92,6 +92,7 @@ impl Tables {
     #[allow(clippy::too_many_lines, reason = "a table after the other")]
     pub(super) fn declare(settings: &Settings, schema: &mut Schema) -> Self {
         let customers = settings.scale.customers as usize;
+        schema.set_homes(settings.scale.granules() as usize);
         let accounts = customers * ACCOUNTS;
         let companies = settings.scale.companies() as usize;
         let securities = settings.scale.securities() as usize;

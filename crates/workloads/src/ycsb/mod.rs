@@ -309,6 +309,7 @@ impl<K: RecordKey> Workload for Ycsb<K> {
         let places =
             Places::new(settings.records, u64::from(drive.clients), drive.seed, settings.is_scattered);
         let generator = Generator::new(settings.clone(), drive.seed);
+        schema.set_homes(keys::HOMES as usize);
         let lookup = settings.lookup();
         // Inserts are a twentieth of the operations. A quarter more rows is room for five operations a record.
         let room = if settings.mix.inserts { settings.records / 4 } else { 0 };

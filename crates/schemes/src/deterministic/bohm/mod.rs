@@ -266,7 +266,7 @@ impl Scheme for Bohm {
                 continue;
             }
             let record = txn.own.get(at).record;
-            let before = txn.below(record);
+            let before = if seen.listens() { txn.below(record) } else { None };
             let value = txn.own.words(at).map(|words| &*words);
             seen.installed(record, words_of(&txn.slot, before), value);
             sink.logged(stamp, record, value);

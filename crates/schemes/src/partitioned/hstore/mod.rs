@@ -29,19 +29,25 @@ mod tests;
 
 use engine::driver::PerPartition;
 use engine::setting::{Range, SettingError};
-use engine::{Abort, Admits, Env, Facts, Family, Info, Isolation, Partitioned, Scheme, Ticket, settings};
+use engine::{
+    Abort, Admits, Env, Facts, Family, Info, Isolation, PARTITIONS_MAX, Partitioned, Scheme, Ticket, settings,
+};
 use parts::{Claimed, Existence};
 use storage::{Owned, Shape, Slot};
 use sync::plant::is_planted;
 
+/// The number of partitions for a workload that does not state its homes.
+const UNSTATED: usize = 64;
+
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "hstore" {
-        /// Number of partitions onto which homes are folded; fewer spare transactions of many homes some locks, more
-        /// let more transactions run side by side, up to one partition a home.
+        /// Number of partitions onto which homes are folded, and 0 for a partition for each home, or 64 where the
+        /// workload does not state its homes; fewer spare transactions of many homes some locks, more let more
+        /// transactions run side by side, up to one partition a home.
         partitions: usize {
-            default: "64",
-            range: Range::Int(1, 4_096),
+            default: "0",
+            range: Range::Int(0, PARTITIONS_MAX as u64),
             stresses: "the partition locks: homes that share one wait for each other",
         },
     }
@@ -92,7 +98,9 @@ impl Scheme for HStore {
     }
 
     fn facts(settings: &Settings) -> Facts {
-        Facts { partitions: settings.partitions, ..Facts::of(&Self::INFO) }
+        let has_partition_per_home = settings.partitions == 0;
+        let partitions = if has_partition_per_home { UNSTATED } else { settings.partitions };
+        Facts { partitions, has_partition_per_home, ..Facts::of(&Self::INFO) }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {

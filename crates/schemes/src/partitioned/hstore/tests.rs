@@ -3,7 +3,10 @@
 use core::ops::ControlFlow;
 
 use engine::setting::{Settings, Values};
-use engine::{Abort, Database, Direction, Homes, Lookup, Schema, Scheme, Table, Ticket, Transaction};
+use engine::{
+    Abort, Database, Direction, Env, Homes, Lookup, PARTITIONS_MAX, Schema, Scheme, Table, Ticket,
+    Transaction,
+};
 
 use crate::partitioned::hstore::HStore;
 use crate::tests::common::bank::Bank;
@@ -130,8 +133,25 @@ fn attempts_on_different_partitions_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn no_partitions_are_refused() {
-    let given = [("hstore.partitions".to_owned(), "0".to_owned())];
+fn each_home_has_its_partition_unless_a_number_is_given() {
+    let partitions = |homes: Option<usize>, given: &[(String, String)]| {
+        let mut schema = Schema::new();
+        schema.table::<Place>("cells", Lookup::Ordered, 8).group::<Cell>();
+        if let Some(homes) = homes {
+            schema.set_homes(homes);
+        }
+        let values = Values::new(<HStore as Scheme>::Settings::ALL, given).expect("legal");
+        let db = Database::<HStore>::new(&schema, &values, Env { slots: 1, workers: 1 }).expect("legal");
+        let claim = db.session().attempt(&Ticket::new(1, Homes::all()), |_| Ok(()));
+        assert_eq!(claim, Ok(()));
+        db.facts().partitions
+    };
+    assert_eq!([1, 100, 1_568].map(|homes| partitions(Some(homes), &[])), [1, 100, 1_568]);
+    assert_eq!(partitions(Some(100_000), &[]), PARTITIONS_MAX);
+    assert_eq!(partitions(None, &[]), 64, "it is not known how many there are");
+    let given = [("hstore.partitions".to_owned(), "7".to_owned())];
+    assert_eq!(partitions(Some(100), &given), 7);
+    let given = [("hstore.partitions".to_owned(), "4097".to_owned())];
     let refusal = Values::new(<HStore as Scheme>::Settings::ALL, &given).expect_err("refused");
-    assert!(refusal.0.contains("from 1 to 4096"), "{refusal}");
+    assert!(refusal.0.contains("from 0 to 4096"), "{refusal}");
 }

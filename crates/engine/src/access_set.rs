@@ -74,8 +74,8 @@ impl<E> AccessSet<E> {
         self.find_from(id, hash(id) & mask, mask).map(|(entry, _)| entry)
     }
 
-    /// Like [`find`](Self::find), for searches that are mostly in the order of the additions: the entries from `turn` on
-    /// are tried first. `turn` becomes the position after the one that is found.
+    /// Like [`find`](Self::find), for searches that are mostly in the order of the additions: the entries from `turn`
+    /// on are tried first. `turn` becomes the position after the one that is found.
     #[inline]
     pub fn find_in_turn(&self, id: usize, turn: &mut usize) -> Option<usize> {
         self.next_in_turn(id, turn).or_else(|| {

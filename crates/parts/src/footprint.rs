@@ -133,7 +133,8 @@ impl Footprint {
         found.is_some_and(|at| self.touched.get(at).mode.covers(mode))
     }
 
-    /// Like [`covers`](Self::covers), for an attempt. If the footprint has the number, the one after it is expected next.
+    /// Like [`covers`](Self::covers), for an attempt. If the footprint has the number, the one after it is expected
+    /// next.
     fn covers_out_of_turn(&mut self, number: u64, mode: Mode) -> bool {
         let Some(at) = self.touched.find(number as usize) else { return false };
         self.turn = at + 1;

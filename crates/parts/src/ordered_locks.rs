@@ -417,5 +417,17 @@ mod tests {
         locks.declare(1, &footprint(&[(1, Exclusive), (2, Shared)]));
         (0..2).for_each(|manager| locks.grant(manager));
         assert_eq!(held(&locks), [0]);
+        locks.release(0);
+        locks.release(1);
+        // Nothing conflicts, and nothing of the last batch is left.
+        (0..2).for_each(|place| locks.declare(place, &footprint(&[(1, Shared), (2, Shared)])));
+        (0..2).for_each(|manager| locks.grant(manager));
+        assert!(locks.managers.iter().all(|manager| manager.lock().requests.is_empty()));
+        assert_eq!(held(&locks), [0, 1]);
+        (0..2).for_each(|place| locks.release(place));
+        locks.declare(0, &footprint(&[(2, Intent)]));
+        locks.declare(1, &footprint(&[(2, Shared)]));
+        (0..2).for_each(|manager| locks.grant(manager));
+        assert_eq!(held(&locks), [0]);
     }
 }

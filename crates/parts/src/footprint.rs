@@ -74,7 +74,8 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// The number of a record. Different records have different numbers, whose lowest bits differ.
+    /// The number of a record. Different records have different numbers, and those of neighbours differ in their lowest
+    /// bits, by which managers are chosen.
     #[inline]
     pub fn of_record(id: usize) -> u64 {
         (id as u64).wrapping_mul(SPREAD).rotate_left(u64::BITS / 2)

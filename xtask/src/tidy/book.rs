@@ -175,10 +175,9 @@ fn headings(text: &str) -> Vec<&str> {
         let ticks = &line[..line.len() - line.trim_start_matches('`').len()];
         match fence {
             Some(open) if line == open => fence = None,
-            Some(_) => {}
             None if ticks.len() > 2 => fence = Some(ticks),
             None if line.starts_with("## ") || line == AGAINST => found.push(line),
-            None => {}
+            Some(_) | None => {}
         }
     }
     found

@@ -180,8 +180,10 @@ pub(crate) unsafe fn copy_only<S: Shape>(
     let to_head = unsafe { to.as_ref() };
     let is_fit = from_head.is_complete_and_alone() && from_head.meta.copy_final(&to_head.meta);
     if is_fit {
+        assert!(from != to, "a version moves to another place");
         let (from, to) = (data(from, words as u32), data(to, words as u32));
-        // SAFETY: invariant (1): nobody writes `from`, which is sealed; the caller alone uses `to`.
+        // SAFETY: invariant (1): nobody writes `from`, which is sealed; the caller alone uses `to`, which is another
+        // block.
         unsafe { to.cast::<u64>().copy_from_nonoverlapping(from.cast(), words) };
         // Relaxed: the caller's exchange publishes both. The state was sealed before and still is.
         to_head.next.store(core::ptr::null_mut(), Ordering::Relaxed);

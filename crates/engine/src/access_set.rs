@@ -5,10 +5,10 @@ use sync::clock;
 /// Instructions of an addition to a set or a search of it, with what its callers do with the entry.
 const INSTRUCTIONS: u64 = 44;
 
-/// Instructions of a search that finds the entry where it is expected.
+/// Instructions of a look at the entries that are expected next.
 const INSTRUCTIONS_IN_TURN: u64 = 10;
 
-/// How many entries are tried where one is expected: some that were added are passed over.
+/// The number of entries that are tried where one is expected: the owner may not come to some of those before it.
 const AHEAD: usize = 4;
 
 /// The minimum number of slots in use.
@@ -88,9 +88,9 @@ impl<E> AccessSet<E> {
     /// Like [`find_in_turn`](Self::find_in_turn), but looks at a few entries from `turn` on and at no others.
     #[inline]
     pub fn next_in_turn(&self, id: usize, turn: &mut usize) -> Option<usize> {
+        let mut next = self.entries.get(*turn..)?.iter().take(AHEAD);
         clock::compute(INSTRUCTIONS_IN_TURN);
-        let passed =
-            self.entries.get(*turn..)?.iter().take(AHEAD).position(|(expected, _)| *expected == id)?;
+        let passed = next.position(|(expected, _)| *expected == id)?;
         let found = *turn + passed;
         *turn = found + 1;
         Some(found)

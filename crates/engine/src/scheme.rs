@@ -139,7 +139,8 @@ pub struct Facts {
     pub clients_min: usize,
     /// The minimum number of clients of a run for each of its workers: batches may grow with the workers.
     pub clients_min_per_worker: usize,
-    /// The number of partitions that own records; 0 if there are none.
+    /// The number of partitions that own records; 0 if there are none. Before a schema is known, that for schemas
+    /// without a stated number of homes.
     pub partitions: usize,
     /// Whether there is a partition for each [home](storage::Home) instead, up to [`PARTITIONS_MAX`], where the schema
     /// [states](storage::Schema::set_homes) how many homes there are.

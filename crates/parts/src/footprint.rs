@@ -24,6 +24,8 @@ use crate::plants;
 
 /// Odd, so that multiplying by it keeps numbers apart; it spreads numbers that differ little over the highest bits.
 pub(crate) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The same for the choice of managers, which must not follow that of other things by [`SPREAD`].
+const SPREAD_OVER_MANAGERS: u64 = 0xbf58_476d_1ce4_e5b9;
 
 /// The purpose for which something is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,11 +76,17 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// The number of a record. Different records have different numbers, and those of neighbours differ in their lowest
-    /// bits, by which managers are chosen.
+    /// The number of a record. Different records have different numbers.
     #[inline]
     pub fn of_record(id: usize) -> u64 {
         (id as u64).wrapping_mul(SPREAD).rotate_left(u64::BITS / 2)
+    }
+
+    /// Which of so many managers has a number. The numbers of records side by side are spread over all managers.
+    #[inline]
+    pub fn manager_of(number: u64, managers: usize) -> usize {
+        // A division takes longer than all the rest.
+        if managers == 1 { 0 } else { (number.wrapping_mul(SPREAD_OVER_MANAGERS) >> 32) as usize % managers }
     }
 
     /// Clears the footprint.
@@ -234,7 +242,7 @@ impl Coverage {
     /// When the touch is outside of the attempt's footprint. The same holds for the methods that follow.
     #[inline(always)]
     pub fn touch(&mut self, touch: Touch) -> Result<(), Abort> {
-        // By far the most frequent one: nothing is called for it.
+        // Inline, since most touches are of this kind, and a call costs more than they do.
         if let Touch::Seek(spot) = touch {
             self.way = Way::Key(spot);
             return Ok(());
@@ -305,7 +313,7 @@ impl Coverage {
     /// Covers an access to the record that was found last.
     #[inline]
     pub fn record(&mut self, id: usize, mode: Mode) -> Result<(), Abort> {
-        // By far the most frequent case: nothing is called for it.
+        // Inline, since most accesses are of this kind, and a call costs more than the look.
         if self.step == Step::Planned
             && self.stretch().is_none()
             && self.footprint.is_next(Footprint::of_record(id), mode)
@@ -337,6 +345,7 @@ impl Coverage {
     /// None.
     #[inline]
     pub fn foresee(&mut self, id: usize, is_written: bool) -> Result<(), Abort> {
+        debug_assert_eq!(self.step, Step::Rehearsal, "a planned attempt must not widen its footprint");
         let stretch = self.stretch();
         let mode = if is_written && stretch.is_some() { Mode::Exclusive } else { Mode::Shared };
         self.footprint.add(stretch.unwrap_or_else(|| Footprint::of_record(id)), mode);
@@ -393,6 +402,31 @@ mod tests {
         }
         assert!(!footprint.covers(9, Shared));
         assert_eq!(footprint.iter().count(), 4);
+    }
+
+    #[test]
+    fn records_side_by_side_are_spread_over_the_managers() {
+        for (stride, managers) in [16, 32, 64, 128, 256]
+            .into_iter()
+            .flat_map(|stride| [2, 4, 12, 28].map(|managers| (stride, managers)))
+        {
+            let of = |nth: usize| {
+                Footprint::manager_of(Footprint::of_record(0x7f12_3456_0000 + nth * stride), managers)
+            };
+            let records = 20_000;
+            let mut counts = vec![0; managers];
+            (0..records).for_each(|nth| counts[of(nth)] += 1);
+            let mean = records / managers;
+            assert!(
+                counts.iter().all(|count| (mean * 9 / 10..=mean * 11 / 10).contains(count)),
+                "{counts:?}"
+            );
+            let together = (0..records).filter(|&nth| of(nth) == of(nth + 1)).count();
+            assert!(
+                together < records * 2 / 3,
+                "{together} pairs at a distance of {stride}, {managers} managers"
+            );
+        }
     }
 
     const ALONE: Spot = Spot { number: 1, is_numbered: false };

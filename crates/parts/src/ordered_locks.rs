@@ -63,7 +63,7 @@ fn keep_contested(requests: &mut Vec<Request>, marks: &mut Vec<Mark>) {
     marks.clear();
     marks.resize((requests.len() * BUCKETS).next_power_of_two(), Mark::Free);
     let last = marks.len() - 1;
-    // Managers take the lowest bits.
+    // By other bits than managers.
     let bucket = |request: &Request| (request.number.wrapping_mul(SPREAD) >> 32) as usize & last;
     for request in &*requests {
         let mark = &mut marks[bucket(request)];
@@ -143,14 +143,12 @@ impl OrderedLocks {
     /// Requests the locks in `footprint` for the transaction at a place of the batch, from 0. When all transactions
     /// have declared theirs, all managers [`grant`](Self::grant).
     pub fn declare(&self, place: usize, footprint: &Footprint) {
-        let managers = self.managers.len() as u64;
+        let managers = self.managers.len();
         let mut requested = self.requested[place].lock();
         requested.clear();
         requested.extend(footprint.iter().map(|(number, mode)| {
             let request = Request { number, place: place as u32, mode };
-            // A division takes longer than all the rest.
-            let manager = if managers == 1 { 0 } else { number % managers };
-            (manager as u32, request)
+            (Footprint::manager_of(number, managers) as u32, request)
         }));
         if managers > 1 {
             requested.sort_unstable_by_key(|(manager, _)| *manager);
@@ -188,7 +186,8 @@ impl OrderedLocks {
         groups.clear();
         let mut declared = self.declared[manager].lock();
         if !matches!(mem::take(&mut declared.mark), Mark::Contested) {
-            // As where nothing is deleted, and only deletions conflict with other uses of a record.
+            // All requests are in one mode that admits itself: so it is where writes have versions of their own, and no
+            // key is added or removed.
             declared.requests.clear();
             return;
         }

@@ -60,7 +60,7 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
             let mut held: Option<(usize, LatchedGuard<'_, _>)> = None;
             // A record without a number of its own is in a stretch.
             for (record, number, times) in writes.numbered(footprint) {
-                let manager = number as usize % self.writes.len();
+                let manager = Footprint::manager_of(number, self.writes.len());
                 held.take_if(|(of, _)| *of != manager);
                 let (_, writes) = held.get_or_insert_with(|| (manager, self.writes[manager].lock()));
                 writes.push(Foreseen { record, place, times });

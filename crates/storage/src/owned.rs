@@ -78,7 +78,13 @@ impl<'db> PartitionClaim<'db> {
     /// Whether the claim holds a partition.
     #[inline]
     pub fn holds(&self, number: usize) -> bool {
-        self.held.iter().any(|held| held.number == number)
+        self.holds_all() || self.held.iter().any(|held| held.number == number)
+    }
+
+    /// Whether the claim holds all partitions. Of those there may be thousands, so that no list of them is searched.
+    #[inline]
+    fn holds_all(&self) -> bool {
+        self.held.len() == self.partitions.len()
     }
 
     /// Adds a partition if nobody holds it. Asking again for a partition that this claim holds never
@@ -133,7 +139,9 @@ impl<'db> PartitionClaim<'db> {
 
     #[inline]
     fn holds_owner(&self, owner: *const Partition) -> bool {
-        self.held.iter().any(|&held| core::ptr::eq(held, owner))
+        // A record that lives everywhere has no owner, and is nobody's to write.
+        let is_held = || self.holds_all() || self.held.iter().any(|&held| core::ptr::eq(held, owner));
+        !owner.is_null() && is_held()
     }
 }
 

@@ -42,9 +42,9 @@ const UNSTATED: usize = 64;
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "hstore" {
-        /// Number of partitions onto which homes are folded, and 0 for a partition for each home, or 64 where the
-        /// workload does not state its homes; fewer spare transactions of many homes some locks, more let more
-        /// transactions run side by side, up to one partition a home.
+        /// Number of partitions onto which homes are folded; 0 makes one for each home, and 64 where the workload does
+        /// not state its homes. Fewer spare transactions of many homes some locks, more let more transactions run side
+        /// by side, up to one partition a home.
         partitions: usize {
             default: "0",
             range: Range::Int(0, PARTITIONS_MAX as u64),

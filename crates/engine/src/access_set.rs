@@ -71,7 +71,7 @@ impl<E> AccessSet<E> {
         }
         clock::compute(INSTRUCTIONS);
         let mask = self.in_use - 1;
-        self.find_from(id, hash(id) & mask, mask).map(|(entry, _)| entry)
+        self.find_from(id, hash(id) & mask, mask).ok().map(|(entry, _)| entry)
     }
 
     /// Like [`find`](Self::find), for searches that are mostly in the order of the additions: the entries from `turn`
@@ -96,19 +96,20 @@ impl<E> AccessSet<E> {
         Some(found)
     }
 
-    /// The position of a record's next entry from a slot on, and the slot behind it.
+    /// The position of a record's next entry from a slot on, and the slot behind it; or else the free slot at which the
+    /// search ends.
     #[inline]
-    fn find_from(&self, id: usize, mut at: usize, mask: usize) -> Option<(usize, usize)> {
+    fn find_from(&self, id: usize, mut at: usize, mask: usize) -> Result<(usize, usize), usize> {
         loop {
             #[cfg(debug_assertions)]
             self.probes.set(self.probes.get() + 1);
             let slot = self.slots[at];
             if slot.generation != self.generation {
-                return None;
+                return Err(at);
             }
             at = (at + 1) & mask;
             if self.entries[slot.entry as usize].0 == id {
-                return Some((slot.entry as usize, at));
+                return Ok((slot.entry as usize, at));
             }
         }
     }
@@ -122,7 +123,7 @@ impl<E> AccessSet<E> {
         let mask = self.in_use.wrapping_sub(1);
         let mut next = (!self.entries.is_empty()).then_some(hash(id) & mask);
         core::iter::from_fn(move || {
-            let (entry, behind) = self.find_from(id, next?, mask)?;
+            let (entry, behind) = self.find_from(id, next?, mask).ok()?;
             next = Some(behind);
             Some(entry)
         })
@@ -136,7 +137,7 @@ impl<E> AccessSet<E> {
         }
         let mask = self.in_use - 1;
         let mut at = hash(id) & mask;
-        while let Some((entry, behind)) = self.find_from(id, at, mask) {
+        while let Ok((entry, behind)) = self.find_from(id, at, mask) {
             change(&mut self.entries[entry].1);
             at = behind;
         }
@@ -164,19 +165,10 @@ impl<E> AccessSet<E> {
         }
         clock::compute(INSTRUCTIONS);
         let mask = self.in_use - 1;
-        let mut at = hash(id) & mask;
-        loop {
-            #[cfg(debug_assertions)]
-            self.probes.set(self.probes.get() + 1);
-            let slot = self.slots[at];
-            if slot.generation != self.generation {
-                break;
-            }
-            if self.entries[slot.entry as usize].0 == id {
-                return (slot.entry as usize, false);
-            }
-            at = (at + 1) & mask;
-        }
+        let at = match self.find_from(id, hash(id) & mask, mask) {
+            Ok((found, _)) => return (found, false),
+            Err(free) => free,
+        };
         let position = self.entries.len();
         self.entries.push((id, entry()));
         self.slots[at] = Slot { generation: self.generation, entry: position as u32 };

@@ -398,6 +398,20 @@ mod tests {
     }
 
     #[test]
+    fn who_holds_all_partitions_has_every_record_that_has_an_owner_and_writes_no_other() {
+        check(|mut claimed, [own, other, everywhere]| {
+            assert!(claimed.claim.words_mut(other).is_none() && !claimed.claim.holds(1));
+            assert!(claimed.claim.try_hold(1));
+            assert!((0..2).all(|number| claimed.claim.holds(number)));
+            assert!([own, other].into_iter().all(|record| claimed.claim.words_mut(record).is_some()));
+            assert!(claimed.claim.words_mut(everywhere).is_none(), "others may read it now");
+            assert!(claimed.claim.words(everywhere).is_some());
+            claimed.claim.release_all();
+            assert!(!claimed.claim.holds(0) && claimed.claim.words_mut(own).is_none());
+        });
+    }
+
+    #[test]
     fn the_value_of_a_record_is_saved_once() {
         check(|mut claimed, [record, ..]| {
             fill(claimed.insert(record), 1);

@@ -91,7 +91,14 @@ impl<'db, S: Chained> OwnVersions<'db, S> {
         self.all.get_mut(at).is_written = true;
     }
 
-    /// The words of a version; none if it is a tombstone.
+    /// The value of a version; none if it is a tombstone.
+    #[inline]
+    pub fn value(&self, at: usize) -> Option<&[u64]> {
+        let own = self.all.get(at);
+        if own.version.version().meta().stamp().is_tombstone() { None } else { Some(own.version.value()) }
+    }
+
+    /// The words of a version, to be written; none if it is a tombstone.
     #[inline]
     pub fn words(&mut self, at: usize) -> Option<&mut [u64]> {
         let own = self.all.get_mut(at);

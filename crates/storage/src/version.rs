@@ -1,7 +1,8 @@
 //! Versions: immutable values of a record, chained newest first.
 //!
 //! INVARIANTS
-//! (1) A version's words are written only through its one [`Pending`], and read only once it is sealed.
+//! (1) A version's words are written only through its one [`Pending`]. Others read them only once the version is sealed,
+//!     or copy them while it is lent: it is not written while it is lent, and the loan ends when nobody copies.
 //! (2) A version that left its chain is used again only after every attempt that was pinned then has
 //!     ended (see `epoch`); a [`VersionRef`] is good for the attempt in which it was found and no longer,
 //!     and whoever lends its words checks that.
@@ -20,6 +21,7 @@ use core::mem::size_of;
 use core::ptr::NonNull;
 
 use sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use sync::{Backoff, hint};
 
 use crate::arena::Block;
 use crate::record::RecordRef;
@@ -40,6 +42,9 @@ const FREE: u32 = 0;
 const PENDING: u32 = 1;
 /// Complete and immutable.
 const SEALED: u32 = 2;
+/// Complete, unless its `Pending` ends the loan; plus `READER` for each who copies the words at present.
+const LENT: u32 = 4;
+const READER: u32 = 8;
 
 impl<S: Shape> Default for VersionHead<S> {
     fn default() -> Self {
@@ -150,6 +155,30 @@ impl<'db, S: Shape> VersionRef<'db, S> {
         self.head().state.load(Ordering::Acquire) == SEALED
     }
 
+    /// Whether the version's words may be [copied](Self::copy_lent) although it is not sealed.
+    #[inline]
+    pub fn is_lent(self) -> bool {
+        // Acquire: pairs with the Release in `Pending::lend`.
+        self.head().state.load(Ordering::Acquire) & LENT != 0
+    }
+
+    /// Copies the words of a version that is lent; returns whether it is lent still.
+    pub fn copy_lent(self, to: &mut Vec<u64>) -> bool {
+        let state = &self.head().state;
+        // Acquire: pairs with the Release in `Pending::lend`. Relaxed on failure: nothing is read.
+        let enter = |state| (state & LENT != 0).then_some(state + READER);
+        if state.fetch_update(Ordering::Acquire, Ordering::Relaxed, enter).is_err() {
+            return false;
+        }
+        // SAFETY: invariant (1): the loan does not end before this reader has left.
+        let words = unsafe { data(self.head, self.words).as_ref() };
+        hint::reads(words);
+        to.clear();
+        to.extend_from_slice(words);
+        state.fetch_sub(READER, Ordering::Release); // Release: pairs with the Acquire in `Pending::end_loan`.
+        true
+    }
+
     /// The words of a sealed version.
     ///
     /// # Safety
@@ -200,8 +229,11 @@ fn data<S: Shape>(head: NonNull<VersionHead<S>>, words: u32) -> NonNull<[u64]> {
     NonNull::slice_from_raw_parts(start.cast(), words as usize)
 }
 
-/// A version that is being written; nobody reads its words before it is sealed.
-pub struct Pending<'db, S: Shape>(VersionRef<'db, S>);
+/// A version that is being written; nobody else reads its words before it is sealed or lent.
+pub struct Pending<'db, S: Shape> {
+    version: VersionRef<'db, S>,
+    is_lent: bool,
+}
 
 // SAFETY: it is the only handle through which the words are written, and they are plain data.
 unsafe impl<S: Shape> Send for Pending<'_, S> {}
@@ -211,34 +243,72 @@ impl<'db, S: Shape> Pending<'db, S> {
     /// The version was claimed by the caller and is known to nobody else.
     #[inline]
     pub(crate) unsafe fn new(version: VersionRef<'db, S>) -> Self {
-        Self(version)
+        Self { version, is_lent: false }
     }
 
     /// The words to write. They hold whatever the memory held before.
+    ///
+    /// # Panics
+    /// While the version is lent.
     #[inline]
     pub fn words(&mut self) -> &mut [u64] {
-        // SAFETY: invariant (1): this is the one `Pending`, borrowed mutably.
-        unsafe { data(self.0.head, self.0.words).as_mut() }
+        assert!(!self.is_lent, "a version that is lent is not written");
+        // SAFETY: invariant (1): this is the one `Pending`, borrowed mutably, and nobody copies the words.
+        unsafe { data(self.version.head, self.version.words).as_mut() }
+    }
+
+    /// The words as they were written.
+    #[inline]
+    pub fn value(&self) -> &[u64] {
+        // SAFETY: invariant (1): this is the one `Pending`, and others only read.
+        unsafe { data(self.version.head, self.version.words).as_ref() }
+    }
+
+    /// Lets others copy the words, as they are and as the metadata was stored before, until the version is sealed or
+    /// the loan [ends](Self::end_loan).
+    #[inline]
+    pub fn lend(&mut self) {
+        if !self.is_lent {
+            // Release: pairs with the Acquire in `is_lent` and in `copy_lent`.
+            self.version.head().state.store(LENT, Ordering::Release);
+            self.is_lent = true;
+        }
+    }
+
+    /// Ends the loan, if there is one, when those have left who copy the words at present.
+    #[inline]
+    pub fn end_loan(&mut self) {
+        if !self.is_lent {
+            return;
+        }
+        let (state, mut backoff) = (&self.version.head().state, Backoff::new());
+        // Acquire: pairs with the Release of who has copied. Relaxed on failure: nothing is read.
+        while state.compare_exchange(LENT, PENDING, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            backoff.snooze();
+        }
+        self.is_lent = false;
     }
 
     /// The version, to be compared and marked.
     #[inline]
     pub fn version(&self) -> VersionRef<'db, S> {
-        self.0
+        self.version
     }
 
-    /// Gives the version up unread.
+    /// Gives the version up; nobody reads it from now on.
     #[inline]
-    pub(crate) fn discard(self) -> VersionRef<'db, S> {
-        self.0
+    pub(crate) fn discard(mut self) -> VersionRef<'db, S> {
+        self.end_loan();
+        self.version
     }
 
     /// Completes the version: a reader that sees it sealed sees its words, and its metadata as stored before.
     #[inline]
-    pub fn seal(self) -> VersionRef<'db, S> {
+    pub fn seal(mut self) -> VersionRef<'db, S> {
+        self.end_loan();
         // Release: pairs with the Acquire in `is_sealed`.
-        self.0.head().state.store(SEALED, Ordering::Release);
-        self.0
+        self.version.head().state.store(SEALED, Ordering::Release);
+        self.version
     }
 }
 
@@ -249,14 +319,14 @@ impl<'db, S: Shape<Data = Versioned>> RecordRef<'db, S> {
     pub fn push(self, new: &Pending<'db, S>, expected: Option<VersionRef<'db, S>>) -> bool {
         let expected = expected.map_or(core::ptr::null_mut(), |version| version.head.as_ptr());
         // Relaxed: the exchange below publishes it.
-        new.0.head().next.store(expected, Ordering::Relaxed);
+        new.version.head().next.store(expected, Ordering::Relaxed);
         // SeqCst: publishes the version's head, and pairs with the load in `Slot::newest`. Of a reader that
         // marks the record's header and then looks for the newest version, and a writer that pushes one
         // and then looks at the header, at least one sees the other, if the header is accessed so, too.
         // Relaxed on failure: nothing is read.
         self.versioned()
             .newest
-            .compare_exchange(expected, new.0.head.as_ptr(), Ordering::SeqCst, Ordering::Relaxed)
+            .compare_exchange(expected, new.version.head.as_ptr(), Ordering::SeqCst, Ordering::Relaxed)
             .is_ok()
     }
 
@@ -318,7 +388,7 @@ impl<S: Shape> fmt::Debug for VersionRef<'_, S> {
 
 impl<S: Shape> fmt::Debug for Pending<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Pending({:p})", self.0.head)
+        write!(f, "Pending({:p})", self.version.head)
     }
 }
 

@@ -117,6 +117,31 @@ fn read(slot: &mut ThisSlot, record: Record, values: &[u64]) {
     assert_eq!(slot.words(newest), Some(&seen[..]));
 }
 
+/// Writes 3, lends it, and takes it back, if `is_withdrawn`, to write 4 instead.
+fn lend(slot: &mut ThisSlot, record: Record, is_withdrawn: bool) {
+    let newest = slot.newest(record);
+    let mut pending = slot.new_version(record);
+    pending.words().fill(3);
+    assert!(record.push(&pending, newest));
+    pending.lend();
+    if is_withdrawn {
+        pending.end_loan();
+        pending.words().fill(4);
+        pending.lend();
+    }
+    assert!(!slot.cut(record, &pending, |_| ControlFlow::Break(true)));
+    pending.seal();
+}
+
+/// Copies the newest value, if it is lent: it is complete, and one that was lent.
+fn copy_lent(slot: &mut ThisSlot, record: Record) {
+    let Some(newest) = slot.newest(record) else { return };
+    let mut copy = Vec::new();
+    if newest.is_lent() && newest.copy_lent(&mut copy) {
+        assert!(copy == [3, 3] || copy == [4, 4], "{copy:?}");
+    }
+}
+
 /// A record with two versions, 1 within it and 2 of a pool, which its writer has noted to settle.
 fn two_versions(slot: &mut ThisSlot, record: Record) {
     for number in [1, 2] {
@@ -310,5 +335,35 @@ fn a_version_moves_home_although_a_write_that_is_taken_back_came_between() {
         ],
         2,
         false,
+    );
+}
+
+#[test]
+fn a_version_is_sealed_under_one_who_copies_what_is_lent() {
+    model(
+        |_, _| (),
+        [
+            |slot, record| attempt(slot, |slot| lend(slot, record, false)),
+            |slot, record| {
+                attempt(slot, |slot| copy_lent(slot, record));
+            },
+        ],
+        3,
+        true,
+    );
+}
+
+#[test]
+fn a_version_is_written_again_when_nobody_copies_what_was_lent() {
+    model(
+        |_, _| (),
+        [
+            |slot, record| attempt(slot, |slot| lend(slot, record, true)),
+            |slot, record| {
+                attempt(slot, |slot| copy_lent(slot, record));
+            },
+        ],
+        4,
+        true,
     );
 }

@@ -178,7 +178,7 @@ impl Scheme for Bohm {
             return Ok(txn.rehearsed.value(own));
         }
         if let Some(own) = txn.own.written(record) {
-            return Ok(txn.own.words(own).map(|words| &*words));
+            return Ok(txn.own.value(own));
         }
         txn.coverage.record(record.id(), Mode::Shared)?;
         let seen = self.see(txn, record)?;
@@ -267,7 +267,7 @@ impl Scheme for Bohm {
             }
             let record = txn.own.get(at).record;
             let before = if seen.listens() { txn.below(record) } else { None };
-            let value = txn.own.words(at).map(|words| &*words);
+            let value = txn.own.value(at);
             seen.installed(record, words_of(&txn.slot, before), value);
             sink.logged(stamp, record, value);
         }

@@ -1,7 +1,7 @@
-//! Writes that are seen before their transactions end: the values that the transactions of a batch have exposed, and
-//! the transactions that depend on them.
+//! Writes that are seen before their transactions end: the runs of the transactions of a batch, the values that they
+//! have exposed, and the transactions that depend on them.
 //!
-//! Each place of the batch has a course. An exposed value is a copy there, until the version is sealed. It may be
+//! Each place of the batch has a course. An exposed value is in its version, which is lent until it is sealed. It may be
 //! withdrawn: a transaction may have several runs, and a reader of a value that one of them exposed depends on that
 //! run.
 //!
@@ -10,82 +10,20 @@
 //!     least two more when the run was withdrawn. It never falls.
 //! (2) A value is exposed once a run, and not written again in this run ([`Run::count`]): it is the value that is
 //!     sealed if the run becomes final.
-//! (3) An exposed value is found, and withdrawn, under the latch of its course, so that no transaction depends on a
-//!     withdrawn run without being told so by [`Courses::verdict`].
+//! (3) A reader asks for the count of a course after it has found a version exposed, and before it copies the value. So
+//!     it depends on the run that exposed the value, or on an earlier run, which was withdrawn: [`Courses::verdict`]
+//!     tells it in both cases when the value is withdrawn.
 
-use engine::{Abort, AccessSet};
-use parts::version_chain::{Chained, Stamped, VersionStamp};
-use parts::{Numbered, OwnVersions, WordRange, WriteBuffer};
-use storage::{Meta, RecordRef, VersionRef};
-use sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use sync::{Latched, Padded, hint};
+use engine::Abort;
+use parts::version_chain::{Chained, Stamped};
+use parts::{Numbered, OwnVersions};
+use storage::VersionRef;
+use sync::Padded;
+use sync::atomic::{AtomicU64, Ordering};
 
-/// The metadata of a version.
-#[derive(Debug, Default)]
-pub struct EarlyStamp {
-    stamp: VersionStamp,
-    /// Whether its course has the version's value, although the version is not sealed.
-    is_exposed: AtomicBool,
-}
-
-impl Meta for EarlyStamp {
-    fn reset(&self) {
-        self.stamp.reset();
-        self.is_exposed.store(false, Ordering::Relaxed); // Relaxed: publishing the version orders it.
-    }
-
-    #[inline]
-    fn copy_final(&self, to: &Self) -> bool {
-        self.stamp.copy_final(&to.stamp)
-    }
-}
-
-impl Stamped for EarlyStamp {
-    #[inline]
-    fn stamp(&self) -> &VersionStamp {
-        &self.stamp
-    }
-}
-
-impl EarlyStamp {
-    /// Whether there is a value to [borrow](Courses::borrow), if the version is not sealed.
-    #[inline]
-    pub fn is_exposed(&self) -> bool {
-        self.is_exposed.load(Ordering::Acquire) // Acquire: pairs with the Release in `set_exposed`.
-    }
-
-    /// Sets whether the value is exposed; for the holder of the course's latch.
-    fn set_exposed(&self, is_exposed: bool) {
-        self.is_exposed.store(is_exposed, Ordering::Release); // Release: pairs with the Acquire in `is_exposed`.
-    }
-}
-
-/// The courses of the transactions of a batch, by place.
+/// The courses of the transactions of a batch, by place: their counts, invariant (1).
 #[derive(Debug)]
-pub struct Courses(Box<[Padded<Course>]>);
-
-/// The shared state of a transaction that has not ended.
-#[derive(Debug, Default)]
-struct Course {
-    /// Invariant (1).
-    count: AtomicU64,
-    exposed: Latched<Exposed>,
-}
-
-/// The values that the present run has exposed.
-#[derive(Debug, Default)]
-struct Exposed {
-    /// By record.
-    values: AccessSet<Option<WordRange>>,
-    words: WriteBuffer,
-}
-
-impl Exposed {
-    fn clear(&mut self) {
-        self.values.clear();
-        self.words.clear();
-    }
-}
+pub struct Courses(Box<[Padded<AtomicU64>]>);
 
 /// The growth of a course's count when its run has become final; when its run was withdrawn and another one follows;
 /// and when it was withdrawn and none follows.
@@ -168,66 +106,50 @@ impl Courses {
         run.due.clear();
         run.depends.clear();
         run.is_decided = false;
-        run.course = place.map(|place| (place, self.0[place].enter()));
+        run.course = place.map(|place| (place, self.enter(place)));
         if place.is_some() {
             run.written.resize(placeholders, Written::default());
         }
     }
 
+    // ANCHOR: expose
     /// Exposes the placeholders that are due, if there will be no rollback.
     #[inline]
-    pub fn expose<S: Chained<Version = EarlyStamp>>(&self, run: &mut Run, own: &mut OwnVersions<'_, S>) {
-        if run.is_decided && !run.due.is_empty() {
-            self.expose_due(run, own);
+    pub fn expose<S: Chained>(run: &mut Run, own: &mut OwnVersions<'_, S>) {
+        if !run.is_decided {
+            return;
         }
-    }
-
-    // ANCHOR: expose
-    fn expose_due<S: Chained<Version = EarlyStamp>>(&self, run: &mut Run, own: &mut OwnVersions<'_, S>) {
-        let Some((place, _)) = run.course else { return };
-        let mut exposed = self.0[place].exposed.lock();
         for at in run.due.drain(..) {
-            let value = own.words(at).map(|words| exposed.words.push_copy(words));
-            if let Some(value) = value {
-                hint::writes(exposed.words.get(value));
-            }
-            let own = own.get(at);
-            exposed.values.push(own.record.id(), value);
-            own.version.version().meta().set_exposed(true);
+            own.get(at).version.lend();
             run.written[at].is_exposed = true;
         }
     }
     // ANCHOR_END: expose
 
-    /// Copies the value of a record that is exposed for this version, and returns whether there is one. From now on,
-    /// the run depends on the run of the version's writer. `None` if the value was withdrawn just now.
-    pub fn borrow<S: Chained<Version = EarlyStamp>>(
+    /// Copies the value that is exposed in a version, and returns whether there is one. From now on, the run depends on
+    /// the run of the version's writer. `None` if the version is not exposed, or no longer.
+    pub fn borrow<S: Chained>(
         &self,
         run: &mut Run,
-        record: RecordRef<'_, S>,
         version: VersionRef<'_, S>,
         copy: &mut Vec<u64>,
     ) -> Option<bool> {
-        let place = Numbered::place_of(version.meta().stamp.number());
-        let course = &self.0[place];
-        let exposed = course.exposed.lock();
-        // Invariant (3).
-        if !version.meta().is_exposed() {
+        if !version.is_lent() {
             return None;
         }
-        let at = exposed.values.find(record.id()).expect("a course has what is exposed");
-        // Acquire: pairs with the Release in `leave`, since the version may have been sealed meanwhile.
-        let count = course.count.load(Ordering::Acquire) & !ENDS;
+        // Invariant (3). Acquire: the copy comes after it.
+        let stamp = version.meta().stamp();
+        let place = Numbered::place_of(stamp.number());
+        let count = self.0[place].load(Ordering::Acquire);
+        // If the copy is of this run, this is, too: the run is not withdrawn before who copies has left.
+        let has_value = !stamp.is_tombstone();
+        if !version.copy_lent(copy) {
+            return None;
+        }
         if !run.depends.contains(&(place, count)) {
             run.depends.push((place, count));
         }
-        let value = *exposed.values.get(at);
-        if let Some(value) = value {
-            copy.clear();
-            hint::reads(exposed.words.get(value));
-            copy.extend_from_slice(exposed.words.get(value));
-        }
-        Some(value.is_some())
+        Some(has_value)
     }
 
     /// Whether all runs on which this one depends have become final; `None` if that is not known yet.
@@ -236,7 +158,7 @@ impl Courses {
         let mut verdict = Some(true);
         for &(place, count) in &run.depends {
             // Acquire: pairs with the Release in `leave`.
-            match self.0[place].count.load(Ordering::Acquire) - count {
+            match self.0[place].load(Ordering::Acquire) - count {
                 0 => verdict = None,
                 ENDS => {}
                 _ => return Some(false),
@@ -249,43 +171,34 @@ impl Courses {
     #[inline]
     pub fn end(&self, run: &mut Run) {
         if let Some((place, count)) = run.course.take() {
-            self.0[place].leave(count + ENDS);
+            self.leave(place, count + ENDS);
         }
     }
 
     /// Withdraws the values that the run has exposed; `runs_again` says whether another run follows.
-    pub fn withdraw<S: Chained<Version = EarlyStamp>>(
-        &self,
-        run: &mut Run,
-        own: &mut OwnVersions<'_, S>,
-        runs_again: bool,
-    ) {
+    pub fn withdraw<S: Chained>(&self, run: &mut Run, own: &mut OwnVersions<'_, S>, runs_again: bool) {
         let Some((place, count)) = run.course.take() else { return };
-        let mut exposed = self.0[place].exposed.lock();
         for at in (0..run.written.len()).filter(|at| run.written[*at].is_exposed) {
-            own.get(at).version.version().meta().set_exposed(false);
+            own.get(at).version.end_loan();
         }
-        exposed.clear();
-        self.0[place].leave(count + if runs_again { RUNS_AGAIN } else { ENDS_WITHDRAWN });
+        self.leave(place, count + if runs_again { RUNS_AGAIN } else { ENDS_WITHDRAWN });
     }
-}
 
-impl Course {
-    /// Begins a run, and returns its count.
-    fn enter(&self) -> u64 {
-        // Relaxed, both: only its transaction changes the count of a course, and nobody knows of the run yet.
-        let count = self.count.load(Ordering::Relaxed);
-        if count & ENDS == 0 {
-            return count;
+    /// Begins a run of the transaction at a place, and returns its count.
+    fn enter(&self, place: usize) -> u64 {
+        // Relaxed, both: only its transaction changes the count of a course, and who finds a version lent by this run
+        // sees the store.
+        let count = self.0[place].load(Ordering::Relaxed);
+        let is_new = count & ENDS != 0;
+        if is_new {
+            self.0[place].store(count + 1, Ordering::Relaxed);
         }
-        // The values of the last batch.
-        self.exposed.lock().clear();
-        self.count.store(count + 1, Ordering::Relaxed);
-        count + 1
+        count + u64::from(is_new)
     }
 
     /// Ends a run.
-    fn leave(&self, count: u64) {
-        self.count.store(count, Ordering::Release); // Release: pairs with the Acquire in `verdict` and `borrow`.
+    fn leave(&self, place: usize, count: u64) {
+        // Release: pairs with the Acquire in `verdict` and `borrow`.
+        self.0[place].store(count, Ordering::Release);
     }
 }

@@ -6,9 +6,8 @@
 //!             neither is to be expected any longer, the write is exposed, while its transaction goes on: a hot record
 //!             is passed on after its last write, and not after the last access of its writer.
 //! RECORD      The chain and its stamps are `parts::version_chain`; the header counts nothing. A version's
-//!             number is as under `bohm`. The version also says whether its value is exposed: then there is a copy of
-//!             the value, until the version is sealed, in the course of the transaction (`courses`). The
-//!             course's count tells the runs of the transaction apart, and their outcomes.
+//!             number is as under `bohm`. An exposed version is lent: its words may be copied before it is sealed. Each
+//!             transaction has a course (`courses`), whose count tells its runs apart, and their outcomes.
 //! COMMIT      1. Find the footprint, 2. declare and 3. plan, as under `bohm`. It is also counted how often each record
 //!                is written.
 //!             4. Execute, in the order of the transactions; a worker goes on with the next transaction where one
@@ -55,7 +54,7 @@ use engine::{
     Step, Ticket, Touch, Write, settings,
 };
 use parts::footprint::{Coverage, Mode};
-use parts::version_chain::{self, ChainHead, Stamped, below, settle};
+use parts::version_chain::{self, ChainHead, Stamped, VersionStamp, below, settle};
 use parts::{
     BatchSize, Batches, Numbered, OwnVersions, RehearsedWrites, StandardSize, VersionPlan, own_version,
 };
@@ -64,7 +63,7 @@ use sync::atomic::{AtomicBool, Ordering};
 use sync::plant::is_planted;
 use sync::waiter;
 
-use self::courses::{Courses, EarlyStamp, Run};
+use self::courses::{Courses, Run};
 
 /// The standard number of transactions in a batch.
 const BATCH: StandardSize = StandardSize { each: 16, least: 16 };
@@ -139,7 +138,7 @@ pub struct Txn<'db> {
 
 impl Shape for Pwv {
     type Header = ChainHead;
-    type Version = EarlyStamp;
+    type Version = VersionStamp;
     type Leaf = ();
     type Data = Versioned;
 }
@@ -216,7 +215,7 @@ impl Scheme for Pwv {
         }
         self.expose(txn);
         if let Some(own) = txn.own.written(record) {
-            return Ok(txn.own.words(own).map(|words| &*words));
+            return Ok(txn.own.value(own));
         }
         txn.coverage.record(record.id(), Mode::Shared)?;
         Ok(self.see(txn, record)?.map(|seen| words_of(&txn.slot, &txn.copy, seen)))
@@ -308,7 +307,7 @@ impl Scheme for Pwv {
             }
             let record = txn.own.get(at).record;
             let before = if seen.listens() { txn.below(record) } else { None };
-            let value = txn.own.words(at).map(|words| &*words);
+            let value = txn.own.value(at);
             seen.installed(record, version_chain::words_of(&txn.slot, before), value);
             sink.logged(stamp, record, value);
         }
@@ -431,13 +430,10 @@ impl Pwv {
             if version.is_sealed() {
                 break (!version.meta().stamp().is_tombstone()).then_some(Some(version));
             }
-            // `None` if the version was withdrawn just now.
-            if version.meta().is_exposed()
-                && let Some(has_value) = self.courses.borrow(&mut txn.run, record, version, &mut txn.copy)
-            {
+            if let Some(has_value) = self.courses.borrow(&mut txn.run, version, &mut txn.copy) {
                 break has_value.then_some(None);
             }
-            let is_there = || version.is_sealed() || version.meta().is_exposed();
+            let is_there = || version.is_sealed() || version.is_lent();
             waiter::wait_until(None, || is_there() || self.is_over());
             if !is_there() && self.is_over() {
                 return Err(Abort::Stopped);
@@ -477,7 +473,7 @@ impl Pwv {
     #[inline]
     fn expose(&self, txn: &mut Txn<'_>) {
         if self.is_early {
-            self.courses.expose(&mut txn.run, &mut txn.own);
+            Courses::expose(&mut txn.run, &mut txn.own);
         }
     }
 

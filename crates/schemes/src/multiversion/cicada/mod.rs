@@ -311,9 +311,9 @@ impl Scheme for Cicada {
         // The bound of its clock keeps the watermark below its timestamp, so that the versions that it has written
         // over stay for now.
         let watermark = self.clocks.known_watermark();
-        for (record, mut pending) in txn.writes.drain() {
+        for (record, pending) in txn.writes.drain() {
             let version = pending.version();
-            let value = (!version.meta().is_tombstone()).then(|| &*pending.words());
+            let value = (!version.meta().is_tombstone()).then(|| pending.value());
             seen.installed(record, value_before(&txn.slot, version), value);
             sink.logged(stamp, record, value);
             cut(&mut txn.slot, record, &pending, txn.ts, watermark);

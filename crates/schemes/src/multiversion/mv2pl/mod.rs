@@ -318,9 +318,9 @@ impl Scheme for Mv2pl {
             }
             txn.put();
             let watermark = self.snapshots.known_watermark();
-            for (record, mut pending) in txn.writes.drain() {
+            for (record, pending) in txn.writes.drain() {
                 let version = pending.version();
-                let value = (!version.meta().is_tombstone()).then(|| &*pending.words());
+                let value = (!version.meta().is_tombstone()).then(|| pending.value());
                 seen.installed(record, value_before(&txn.slot, version), value);
                 sink.logged(stamp, record, value);
                 cut(&mut txn.slot, record, &pending, txn.number, watermark); // 4

@@ -244,9 +244,9 @@ impl Scheme for Mvto {
             return stamp;
         }
         let watermark = self.timestamps.watermark(&mut txn.watermark_age);
-        for (record, mut pending) in txn.writes.drain() {
+        for (record, pending) in txn.writes.drain() {
             let version = pending.version();
-            let value = (!version.meta().is_tombstone()).then(|| &*pending.words());
+            let value = (!version.meta().is_tombstone()).then(|| pending.value());
             seen.installed(record, value_before(&txn.slot, version), value);
             sink.logged(stamp, record, value);
             cut(&mut txn.slot, record, &pending, txn.ts, watermark); // 1

@@ -335,9 +335,9 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         }
         let number = core::mem::take(&mut txn.number);
         let watermark = self.commits.watermark(&mut txn.watermark_age);
-        for (record, mut pending) in txn.writes.drain() {
+        for (record, pending) in txn.writes.drain() {
             let version = pending.version();
-            let value = (!version.meta().stamp().is_tombstone()).then(|| &*pending.words());
+            let value = (!version.meta().stamp().is_tombstone()).then(|| pending.value());
             seen.installed(record, value_before(&txn.slot, version), value);
             sink.logged(Stamp(number), record, value);
             cut(&mut txn.slot, record, &pending, number, watermark); // 3

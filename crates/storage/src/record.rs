@@ -255,6 +255,15 @@ impl<'db, S: Shape<Data = InPlace>> RecordRef<'db, S> {
     pub fn store(self, from: &[u64]) {
         sync::words::store(self.words(), from);
     }
+
+    /// As [`store`](Self::store), from words of another place that nobody writes meanwhile.
+    ///
+    /// # Panics
+    /// When `from` has another width.
+    #[inline]
+    pub fn store_from(self, from: &[AtomicU64]) {
+        sync::words::copy(self.words(), from);
+    }
 }
 
 /// Resets the record to the state after `build`, except for the data: the row's memory is about to serve another key.

@@ -121,8 +121,14 @@ impl<T: Default> Growing<T> {
     /// When no run of `len` elements begins there: see [`run_from`](Self::run_from).
     #[inline]
     pub fn make_run(&self, first: usize, len: usize) -> &[T] {
+        &self.make_rest(first)[..len]
+    }
+
+    /// Returns the elements from this one to the end of its chunk, and makes those that do not exist.
+    #[inline]
+    pub fn make_rest(&self, first: usize) -> &[T] {
         let (chunk, place) = place(first);
-        &self.made(chunk)[place..place + len]
+        &self.made(chunk)[place..]
     }
 }
 

@@ -53,6 +53,11 @@ pub(crate) fn store_words(_to: &[atomic::AtomicU64], _from: &[u64]) -> bool {
     false
 }
 
+/// Returns false: words are copied one by one.
+pub(crate) fn copy_words(_to: &[atomic::AtomicU64], _from: &[atomic::AtomicU64]) -> bool {
+    false
+}
+
 /// One spin is enough: each spin already lets the other threads run.
 pub(crate) const BACKOFF_SPINS: u32 = 1;
 

@@ -49,6 +49,12 @@ pub(crate) fn store_words(_to: &[atomic::AtomicU64], _from: &[u64]) -> bool {
     false
 }
 
+/// Returns false: words are copied one by one.
+#[inline(always)]
+pub(crate) fn copy_words(_to: &[atomic::AtomicU64], _from: &[atomic::AtomicU64]) -> bool {
+    false
+}
+
 /// How often a [`crate::Backoff`] spins before it gives the core away.
 pub(crate) const BACKOFF_SPINS: u32 = 6;
 

@@ -209,6 +209,17 @@ pub(crate) fn store_words(to: &[atomic::AtomicU64], from: &[u64]) -> bool {
     is_whole
 }
 
+/// Loads words as one step and stores them as another, if the scheduler wishes so: returns whether it did.
+#[inline]
+pub(crate) fn copy_words(to: &[atomic::AtomicU64], from: &[atomic::AtomicU64]) -> bool {
+    let is_whole = hook::copy(Access::Load, from.as_ptr().addr(), size_of_val(from))
+        && hook::copy(Access::Store, to.as_ptr().addr(), size_of_val(to));
+    if is_whole {
+        to.iter().zip(from).for_each(|(to, from)| to.poke(from.peek()));
+    }
+    is_whole
+}
+
 /// Hints to the processor.
 pub mod hint {
     use crate::hook::{self, Access};

@@ -46,6 +46,25 @@ pub fn store(to: &[AtomicU64], from: &[u64]) {
     rest.iter().zip(rest_from).for_each(one);
 }
 
+/// Copies words that nobody writes meanwhile over `to`, word by word.
+///
+/// # Panics
+/// When the lengths differ.
+#[inline]
+pub fn copy(to: &[AtomicU64], from: &[AtomicU64]) {
+    assert_eq!(from.len(), to.len(), "a record copy has the record's width");
+    if backend::copy_words(to, from) {
+        return;
+    }
+    // Relaxed, both: the caller knows `from` to be complete, and holds the lock of `to`, whose release orders the copy.
+    let one =
+        |(to, from): (&AtomicU64, &AtomicU64)| to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+    let (lines, rest) = to.as_chunks::<LINE>();
+    let (lines_from, rest_from) = from.as_chunks::<LINE>();
+    lines.iter().zip(lines_from).for_each(|(to, from)| to.iter().zip(from).for_each(one));
+    rest.iter().zip(rest_from).for_each(one);
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -65,8 +84,10 @@ mod tests {
             let record: Vec<AtomicU64> = (0..width).map(|_| AtomicU64::new(0)).collect();
             let value: Vec<u64> = (1..=width).collect();
             store(&record, &value);
+            let other: Vec<AtomicU64> = (0..width).map(|_| AtomicU64::new(0)).collect();
+            super::copy(&other, &record);
             let mut copy = vec![0; value.len()];
-            load(&record, &mut copy);
+            load(&other, &mut copy);
             assert_eq!(copy, value);
         }
     }

@@ -77,7 +77,9 @@ impl<'db, S: Arrayed> Appends<'db, S> {
     pub fn append(&self, slot: usize, record: RecordRef<'db, S>, place: u32) {
         // Acquire: pairs with the Release in `begin`.
         let found = record.header().appended.load(Ordering::Acquire);
-        let id = if found == 0 { self.begin(slot % self.shares.len(), record) } else { found };
+        let found =
+            if found == 0 { self.begin(slot % self.shares.len(), record, place) } else { Some(found) };
+        let Some(id) = found else { return };
         let share = (id >> SHARE_SHIFT) as usize;
         let number = (id & ((1 << SHARE_SHIFT) - 1)) as usize - 1;
         let row = self.shares[share].rows.make(number);
@@ -92,19 +94,23 @@ impl<'db, S: Arrayed> Appends<'db, S> {
         }
     }
 
-    /// Decides where the places of a record are gathered from now on, and returns the id of that list.
-    fn begin(&self, share: usize, record: RecordRef<'db, S>) -> u64 {
+    /// Begins the list of a record's places with this one, unless another session has begun it: then returns the id of
+    /// that list.
+    fn begin(&self, share: usize, record: RecordRef<'db, S>, place: u32) -> Option<u64> {
         let of = &self.shares[share];
         let number = of.count.fetch_add(1, Ordering::Relaxed); // Relaxed: draws a number.
-        of.rows.make(number).lock().record = Some(record);
+        let mut row = of.rows.make(number).lock();
+        row.record = Some(record);
+        row.put(place);
         let id = (share as u64) << SHARE_SHIFT | (number as u64 + 1);
         // Release: pairs with the Acquire in `append`. Acquire on failure: pairs with the Release of the session that
         // was first.
         match record.header().appended.compare_exchange(0, id, Ordering::Release, Ordering::Acquire) {
-            Ok(_) => id,
+            Ok(_) => None,
             Err(first) => {
-                of.rows.make(number).lock().record = None;
-                first
+                row.record = None;
+                row.places.clear();
+                Some(first)
             }
         }
     }

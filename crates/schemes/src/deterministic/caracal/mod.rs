@@ -59,7 +59,7 @@ use engine::{
 };
 use parts::footprint::{Coverage, Footprint, Mode};
 use parts::ordered_locks::OrderedLocks;
-use parts::{BatchSize, Batches, BufferedWrites, CopyBuffer, Numbered, StandardSize};
+use parts::{BatchSize, Batches, Buffered, BufferedWrites, CopyBuffer, Numbered, StandardSize};
 use storage::{InPlace, LeafRef, RecordRef, Shape, Slot};
 use sync::Latched;
 use sync::atomic::{AtomicBool, Ordering};
@@ -148,14 +148,25 @@ struct Place<'db> {
     appended: Vec<RecordRef<'db, Caracal>>,
 }
 
+/// Where the value of a write goes.
+#[derive(Clone, Copy, Debug)]
+enum Goal<'db> {
+    /// Nowhere: the write is rehearsed, or an input states it. Says whether the record's own number is known to be in
+    /// the footprint.
+    Foreseen { is_covered: bool },
+    /// Into the record.
+    Place,
+    /// Into the version at a position of the record's array.
+    Version(VersionArray<'db>, usize),
+}
+
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Caracal>,
     numbered: Numbered,
     coverage: Coverage,
-    /// Each write with the position of its version in the record's array; `None` if the write goes in place.
-    writes: BufferedWrites<'db, Caracal, Option<usize>>,
+    writes: BufferedWrites<'db, Caracal, Goal<'db>>,
     /// The place in the present batch before which the attempt sees versions.
     place: u32,
     appended: Vec<RecordRef<'db, Caracal>>,
@@ -262,11 +273,12 @@ impl Scheme for Caracal {
         } else {
             txn.coverage.record(record.id(), Mode::Shared)?;
         }
-        let seen = self.see(record, txn.place)?;
+        let array = self.arrays.of(record.header());
+        let seen = self.see_in(record, array, txn.place)?;
         if !seen.is_value() {
             return Ok(None);
         }
-        let to = self.version_of(txn, record)?;
+        let to = self.goal(txn, record, array)?;
         let value = txn.writes.room(record);
         if how == Write::Modify {
             seen.copy(record, txn.writes.room_mut(value));
@@ -283,11 +295,12 @@ impl Scheme for Caracal {
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.give(own));
         }
-        if self.see(record, txn.place)?.is_value() {
+        let array = self.arrays.of(record.header());
+        if self.see_in(record, array, txn.place)?.is_value() {
             txn.coverage.record(record.id(), Mode::Shared)?;
             return Ok(None);
         }
-        let to = self.version_of(txn, record)?;
+        let to = self.goal(txn, record, array)?;
         let value = txn.writes.room(record);
         Ok(txn.writes.push(record, Some(value), to))
     }
@@ -301,9 +314,10 @@ impl Scheme for Caracal {
         if let Some(own) = own {
             return Ok(txn.writes.take(own));
         }
-        let has_value = self.see(record, txn.place)?.is_value();
+        let array = self.arrays.of(record.header());
+        let has_value = self.see_in(record, array, txn.place)?.is_value();
         if has_value {
-            let to = self.version_of(txn, record)?;
+            let to = self.goal(txn, record, array)?;
             txn.writes.push(record, None, to);
         }
         Ok(has_value)
@@ -334,8 +348,8 @@ impl Scheme for Caracal {
             seen.installed(record, had_value.then_some(&*copy), value);
             sink.logged(stamp, record, value);
             match write.note {
-                Some(version) => self.array_of(record).fill(version, value),
-                None => self.store(record, value, is_planned),
+                Goal::Version(array, at) => array.fill(at, value),
+                Goal::Foreseen { .. } | Goal::Place => self.store(record, value, is_planned),
             }
         }
         for record in txn.appended.drain(..).filter(|record| writes.find(*record).is_none()) {
@@ -407,7 +421,9 @@ impl Planning for Caracal {
     ) -> Result<(), Abort> {
         txn.coverage.foresee(record.id(), is_written)?;
         if is_written && txn.writes.find(record).is_none() {
-            txn.writes.push(record, None, None);
+            // By its own number, unless a stretch stands for it.
+            let goal = Goal::Foreseen { is_covered: txn.coverage.stretch().is_none() };
+            txn.writes.push(record, None, goal);
         }
         Ok(())
     }
@@ -422,11 +438,12 @@ impl Planning for Caracal {
         if !footprint.is_boundless() {
             plan.locks.declare(place, footprint);
             // A fresh record is the attempt's own, and a record without a number of its own is in a stretch.
-            let has_array = |record: &RecordRef<'db, Self>| {
-                !record.header().is_fresh()
-                    && footprint.covers(Footprint::of_record(record.id()), Mode::Shared)
+            let has_array = |write: &&Buffered<'db, Self, Goal<'db>>| {
+                let is_covered = matches!(write.note, Goal::Foreseen { is_covered: true });
+                let number = Footprint::of_record(write.record.id());
+                !write.record.header().is_fresh() && (is_covered || footprint.covers(number, Mode::Shared))
             };
-            for record in txn.writes.iter().map(|write| write.record).filter(has_array) {
+            for record in txn.writes.iter().filter(has_array).map(|write| write.record) {
                 plan.appends.append(txn.slot.id(), record, place as u32);
                 planned.appended.push(record);
             }
@@ -436,13 +453,14 @@ impl Planning for Caracal {
 
     // ANCHOR: plan
     /// Step 3 of COMMIT.
-    fn plan<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>, worker: usize, workers: usize) {
+    fn plan<'db>(&'db self, plan: &Plan<'db>, _: &mut Txn<'db>, worker: usize, workers: usize) {
         (worker..plan.locks.managers()).step_by(workers).for_each(|manager| plan.locks.grant(manager));
         for share in (worker..self.arrays.shares()).step_by(workers) {
-            self.arrays.make_way(&plan.laid_out, share, &mut txn.copy);
+            self.arrays.make_way(&plan.laid_out, share);
+            let mut layout = self.arrays.layout(&plan.laid_out, share);
             let mut contended = Vec::new();
             plan.appends.merge(share, |record, places| {
-                let id = self.arrays.lay_out(&plan.laid_out, share, record, places, &mut txn.copy);
+                let id = layout.lay_out(record, places);
                 if self.splits && places.len() >= self.contended {
                     contended.push(id);
                 }
@@ -486,26 +504,41 @@ impl Caracal {
         self.arrays.versions()
     }
 
-    /// The array of a record that was appended to.
-    fn array_of(&self, record: RecordRef<'_, Self>) -> VersionArray<'_> {
-        self.arrays.present(record.header()).expect("a record that was appended to has an array")
-    }
-
     /// The value of a record that an attempt sees; waits for it.
     #[inline]
     fn see(&self, record: RecordRef<'_, Self>, place: u32) -> Result<Seen<'_>, Abort> {
-        // Invariant (1). Relaxed: only ends the wait.
-        self.arrays.see(record, place, || self.is_abandoned.load(Ordering::Relaxed))
+        self.see_in(record, self.arrays.of(record.header()), place)
     }
 
-    /// The version into which a write of a record goes; `None` if the write goes in place.
-    fn version_of<'db>(&self, txn: &Txn<'db>, record: RecordRef<'db, Self>) -> Result<Option<usize>, Abort> {
+    /// As `see`, of a record that has this array.
+    #[inline]
+    fn see_in<'a>(
+        &self,
+        record: RecordRef<'_, Self>,
+        array: Option<VersionArray<'a>>,
+        place: u32,
+    ) -> Result<Seen<'a>, Abort> {
+        // Invariant (1). Relaxed: only ends the wait.
+        VersionArrays::see(record, array, place, || self.is_abandoned.load(Ordering::Relaxed))
+    }
+
+    /// Where a write of a record goes that has this array.
+    #[inline]
+    fn goal<'db>(
+        &self,
+        txn: &Txn<'db>,
+        record: RecordRef<'db, Self>,
+        array: Option<VersionArray<'db>>,
+    ) -> Result<Goal<'db>, Abort> {
         let head = record.header();
-        if txn.coverage.step() != Step::Planned || head.is_fresh() {
-            return Ok(None);
+        match txn.coverage.step() {
+            Step::Rehearsal => return Ok(Goal::Foreseen { is_covered: false }),
+            Step::Planned if !head.is_fresh() => {}
+            _ => return Ok(Goal::Place),
         }
-        if let Some(array) = self.arrays.present(head) {
-            return array.of(txn.place).map(Some).ok_or(Abort::Footprint);
+        if let Some(array) = array.filter(|array| array.is_present()) {
+            let at = array.position(txn.place).ok_or(Abort::Footprint)?;
+            return Ok(Goal::Version(array, at));
         }
         // Invariant (2).
         if !txn.coverage.is_covered_otherwise(Mode::Exclusive) {
@@ -516,7 +549,7 @@ impl Caracal {
             txn.coverage.stretch().is_some() || is_new(),
             "a key stands for rows that are new in the batch"
         );
-        Ok(None)
+        Ok(Goal::Place)
     }
 
     /// Stores a value in place, or the absence of one.
@@ -535,8 +568,8 @@ impl Caracal {
 
     /// Marks the version of a place that does not write it as to be ignored.
     fn ignore(&self, record: RecordRef<'_, Self>, place: u32) {
-        let array = self.array_of(record);
-        let version = array.of(place).expect("what was appended has a version");
+        let array = self.arrays.of(record.header()).expect("a record that was appended to has an array");
+        let version = array.position(place).expect("what was appended has a version");
         let absent = is_planted(&plants::CARACAL_IGNORES_NOTHING);
         if absent { array.fill(version, None) } else { array.ignore(version) }
     }

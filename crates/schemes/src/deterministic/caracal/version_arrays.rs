@@ -11,7 +11,7 @@
 //!
 //! INVARIANTS
 //! (1) Places grow along an array, and stay as they were laid out until the region is cleared.
-//! (2) A version is filled once, by one transaction; its words are written before, and by no thread after.
+//! (2) A version is filled once, by one transaction; its value is written before, and by no thread after.
 //! (3) Arrays are laid out, collected and cleared while no transaction executes: the caller's barriers order this, so
 //!     that all accesses to an array, except to the states of its versions, may be Relaxed.
 //! (4) No record leads to an array of a region that is used again: each array is settled, in the batch before at the
@@ -20,11 +20,10 @@
 use core::fmt;
 
 use engine::Abort;
-use parts::CopyBuffer;
 use storage::{InPlace, Meta, RecordRef, Shape};
-use sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::plant::is_planted;
-use sync::{Growing, Latched, Padded, hint, waiter, words};
+use sync::{Growing, Latched, LatchedGuard, Padded, hint, waiter, words};
 
 use super::plants;
 
@@ -129,39 +128,25 @@ pub enum Seen<'a> {
     Version(&'a [AtomicU64]),
 }
 
-const PENDING: u32 = 0;
-const VALUE: u32 = 1;
-const ABSENT: u32 = 2;
-const IGNORED: u32 = 3;
+const PENDING: u64 = 0;
+const VALUE: u64 = 1;
+const ABSENT: u64 = 2;
+const IGNORED: u64 = 3;
+/// Bits of a version's word for its state; the place of its writer is above them.
+const STATE_BITS: u32 = 2;
 
-#[derive(Debug, Default)]
-struct Version {
-    place: AtomicU32,
-    state: AtomicU32,
-    /// The number of its first word.
-    words: AtomicUsize,
-}
-
-#[derive(Debug, Default)]
-struct Extent {
-    first: AtomicUsize,
-    len: AtomicUsize,
-}
-
-/// The arrays that one worker has laid out for a batch.
+/// The arrays that one worker has laid out for a batch. An array is a run of words: the number of its versions; a word
+/// for each version, its place and its state; the values of the versions.
 #[derive(Debug, Default)]
 struct Region {
-    arrays: Growing<Extent>,
-    versions: Growing<Version>,
     words: Growing<AtomicU64>,
     used: Latched<Used>,
 }
 
 #[derive(Debug, Default)]
 struct Used {
-    arrays: usize,
-    versions: usize,
     words: usize,
+    versions: usize,
     /// The maximum number of versions that the region ever had.
     versions_most: usize,
 }
@@ -182,11 +167,22 @@ pub struct LaidOut<'db, S: Arrayed>(Box<[Latched<Arrays<'db, S>>]>);
 
 type Arrays<'db, S> = Vec<(RecordRef<'db, S>, ArrayId)>;
 
+/// A worker's hold of the share whose arrays it lays out for the present batch.
+pub struct Layout<'a, 'db, S: Arrayed> {
+    arrays: &'a VersionArrays,
+    region: usize,
+    share: usize,
+    used: LatchedGuard<'a, Used>,
+    laid_out: LatchedGuard<'a, Arrays<'db, S>>,
+}
+
 /// A record's array.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionArray<'a> {
-    region: &'a Region,
-    versions: &'a [Version],
+    /// The words of its versions, and those behind them.
+    words: &'a [AtomicU64],
+    len: usize,
+    is_present: bool,
 }
 
 impl VersionArrays {
@@ -221,112 +217,101 @@ impl VersionArrays {
         (self.batches.load(Ordering::Relaxed) + batches) % self.regions
     }
 
-    /// Lays out an array of the present batch for a record, with a version for each of these places, which ascend; in a
-    /// share that no other worker uses.
-    // ANCHOR: lay_out
-    pub fn lay_out<'db, S: Arrayed>(
-        &self,
-        laid_out: &LaidOut<'db, S>,
+    /// Takes hold of a share that no other worker uses, to lay out arrays of the present batch.
+    pub fn layout<'a, 'db, S: Arrayed>(
+        &'a self,
+        laid_out: &'a LaidOut<'db, S>,
         share: usize,
-        record: RecordRef<'db, S>,
-        places: &[u32],
-        copy: &mut CopyBuffer,
-    ) -> ArrayId {
-        let head = record.header();
-        if let Some(old) = head.array() {
-            self.settle(record, old, copy); // The minor collection.
-        }
+    ) -> Layout<'a, 'db, S> {
         let region = self.region_in(0);
-        let id = self.make(region, share, places, record.width());
-        head.array.store(id.0, Ordering::Relaxed); // Relaxed: invariant (3).
-        laid_out.0[region * self.shares + share].lock().push((record, id));
-        id
+        let at = region * self.shares + share;
+        let (used, laid_out) = (self.all[at].used.lock(), laid_out.0[at].lock());
+        Layout { arrays: self, region, share, used, laid_out }
     }
-    // ANCHOR_END: lay_out
 
     /// Makes an array whose versions are all pending.
-    fn make(&self, region: usize, share: usize, places: &[u32], width: usize) -> ArrayId {
-        let at = &self.all[region * self.shares + share];
-        let mut used = at.used.lock();
-        let number = used.arrays;
-        used.arrays += 1;
-        let first = Growing::<Version>::run_from(used.versions, places.len());
-        used.versions = first + places.len();
+    fn make(
+        &self,
+        (region, share): (usize, usize),
+        used: &mut Used,
+        places: &[u32],
+        width: usize,
+    ) -> ArrayId {
+        let need = 1 + places.len() * (1 + width);
+        let first = Growing::<AtomicU64>::run_from(used.words, need);
+        used.words = first + need;
+        used.versions += places.len();
         used.versions_most = used.versions_most.max(used.versions);
-        // Relaxed, all: invariant (3).
-        let extent = at.arrays.make(number);
-        extent.first.store(first, Ordering::Relaxed);
-        extent.len.store(places.len(), Ordering::Relaxed);
-        for (version, &place) in at.versions.make_run(first, places.len()).iter().zip(places) {
-            let words = Growing::<AtomicU64>::run_from(used.words, width);
-            used.words = words + width;
-            at.words.make_run(words, width); // Here, so that no transaction has to.
-            version.place.store(place, Ordering::Relaxed);
-            version.state.store(PENDING, Ordering::Relaxed);
-            version.words.store(words, Ordering::Relaxed);
+        let run = self.all[region * self.shares + share].words.make_run(first, need);
+        // Relaxed, both: invariant (3).
+        run[0].store(places.len() as u64, Ordering::Relaxed);
+        for (version, &place) in run[1..].iter().zip(places) {
+            version.store(u64::from(place) << STATE_BITS | PENDING, Ordering::Relaxed);
         }
-        ArrayId((region as u64) << REGION_SHIFT | (share as u64) << SHARE_SHIFT | (number as u64 + 1))
+        assert!(first < 1 << SHARE_SHIFT, "an id has room for the words of a region");
+        ArrayId((region as u64) << REGION_SHIFT | (share as u64) << SHARE_SHIFT | (first as u64 + 1))
     }
 
     /// Makes an array of no record.
     #[cfg(test)]
     pub(super) fn pending(&self, places: &[u32]) -> ArrayId {
-        self.make(0, 0, places, 1)
+        self.make((0, 0), &mut self.all[0].used.lock(), places, 1)
     }
 
     /// The array with this id.
     #[inline]
     pub fn get(&self, id: ArrayId) -> VersionArray<'_> {
         let share = (id.0 >> SHARE_SHIFT) as usize & 0xffff;
-        let number = (id.0 & ((1 << SHARE_SHIFT) - 1)) as usize - 1;
-        let region = &self.all[id.region() * self.shares + share];
-        let extent = region.arrays.make(number);
+        let first = (id.0 & ((1 << SHARE_SHIFT) - 1)) as usize - 1;
+        let (len, words) = self.all[id.region() * self.shares + share]
+            .words
+            .make_rest(first)
+            .split_first()
+            .expect("an array has a first word");
         // Relaxed: invariant (3).
-        let (first, len) = (extent.first.load(Ordering::Relaxed), extent.len.load(Ordering::Relaxed));
-        VersionArray { region, versions: region.versions.make_run(first, len) }
+        let len = len.load(Ordering::Relaxed) as usize;
+        assert!(len <= words.len(), "an array is a run");
+        VersionArray { words, len, is_present: id.region() == self.region_in(0) }
     }
 
-    /// A record's array, if it has one of the present batch.
+    /// A record's array, if it has one.
     #[inline]
-    pub fn present(&self, head: &ArrayHead) -> Option<VersionArray<'_>> {
-        head.array().filter(|id| id.region() == self.region_in(0)).map(|id| self.get(id))
+    pub fn of(&self, head: &ArrayHead) -> Option<VersionArray<'_>> {
+        head.array().map(|id| self.get(id))
     }
 
-    /// Finds the value of a record that the transaction at a place of the present batch is to see. Waits for the value,
-    /// unless `is_over` says that there is nothing to wait for any more.
+    /// Finds the value of a record that the transaction at a place of the present batch is to see, when this is the
+    /// record's array. Waits for the value, unless `is_over` says that there is nothing to wait for any more.
     ///
     /// # Errors
     /// When it is over.
     // ANCHOR: see
     #[inline]
-    pub fn see<S: Arrayed>(
-        &self,
+    pub fn see<'a, S: Arrayed>(
         record: RecordRef<'_, S>,
+        array: Option<VersionArray<'a>>,
         place: u32,
         is_over: impl Fn() -> bool,
-    ) -> Result<Seen<'_>, Abort> {
-        let head = record.header();
-        if let Some(id) = head.array() {
-            let array = self.get(id);
-            let is_present = id.region() == self.region_in(0) && !is_planted(&plants::ARRAYS_READ_LAST);
+    ) -> Result<Seen<'a>, Abort> {
+        if let Some(array) = array {
+            let is_present = array.is_present && !is_planted(&plants::ARRAYS_READ_LAST);
             let before = if is_present { array.before(place) } else { array.len() };
             for at in (0..before).rev() {
                 match array.filled(at, &is_over)? {
-                    State::Value => return Ok(Seen::Version(array.words(at, record.width()))),
+                    State::Value => return Ok(Seen::Version(array.value(at, record.width()))),
                     State::Absent => return Ok(Seen::Nothing),
                     State::Ignored | State::Pending => {}
                 }
             }
         }
-        Ok(if head.has_value() { Seen::InPlace } else { Seen::Nothing })
+        Ok(if record.header().has_value() { Seen::InPlace } else { Seen::Nothing })
     }
     // ANCHOR_END: see
 
     /// Whether a record has a value, or may be about to get one. Does not wait.
     pub fn may_have_value<S: Arrayed>(&self, record: RecordRef<'_, S>) -> bool {
         let head = record.header();
-        let newest = head.array().and_then(|id| {
-            let array = self.get(id);
+        let newest = self.of(head).and_then(|array| {
             (0..array.len()).rev().map(|at| array.state(at)).find(|state| *state != State::Ignored)
         });
         newest.map_or(head.has_value(), |state| state != State::Absent)
@@ -334,7 +319,7 @@ impl VersionArrays {
 
     /// Stores the final value of a record's array in place. All versions of the array are filled. The worker that lays
     /// out the record's next array and the worker that collects may do so at the same time: both store the same value.
-    fn settle<S: Arrayed>(&self, record: RecordRef<'_, S>, id: ArrayId, copy: &mut CopyBuffer) {
+    fn settle<S: Arrayed>(&self, record: RecordRef<'_, S>, id: ArrayId) {
         let array = self.get(id);
         let counts = |at: &usize| array.state(*at) != State::Ignored;
         let mut all = 0..array.len();
@@ -343,34 +328,25 @@ impl VersionArrays {
         let Some(last) = last else { return };
         let has_value = array.state(last) == State::Value;
         if has_value {
-            let copy = copy.room(record.width());
-            words::load(array.words(last, record.width()), copy);
-            record.store(copy);
+            record.store_from(array.value(last, record.width()));
         }
         record.header().set(0, has_value);
     }
 
     /// Does the major collection: settles the arrays of a share in the region where the next batch is to lay out its
     /// arrays.
-    pub fn make_way<S: Arrayed>(&self, laid_out: &LaidOut<'_, S>, share: usize, copy: &mut CopyBuffer) {
-        self.collect(laid_out, self.region_in(1), share, copy);
+    pub fn make_way<S: Arrayed>(&self, laid_out: &LaidOut<'_, S>, share: usize) {
+        self.collect(laid_out, self.region_in(1), share);
     }
 
     /// Settles all arrays, and forgets their records.
     pub fn settle_all<S: Arrayed>(&self, laid_out: &LaidOut<'_, S>) {
-        let mut copy = CopyBuffer::default();
         for region in 0..self.regions {
-            (0..self.shares).for_each(|share| self.collect(laid_out, region, share, &mut copy));
+            (0..self.shares).for_each(|share| self.collect(laid_out, region, share));
         }
     }
 
-    fn collect<S: Arrayed>(
-        &self,
-        laid_out: &LaidOut<'_, S>,
-        region: usize,
-        share: usize,
-        copy: &mut CopyBuffer,
-    ) {
+    fn collect<S: Arrayed>(&self, laid_out: &LaidOut<'_, S>, region: usize, share: usize) {
         let at = region * self.shares + share;
         let mut all = laid_out.0[at].lock();
         hint::reads(&all[..]);
@@ -378,7 +354,7 @@ impl VersionArrays {
             let head = record.header();
             // The record may have another array by now, or serve another row.
             if head.array() == Some(id) {
-                self.settle(record, id, copy);
+                self.settle(record, id);
                 // Relaxed, both: of the workers that lay out and that collect, the second one finds the word of the
                 // first.
                 _ = head.array.compare_exchange(id.0, 0, Ordering::Relaxed, Ordering::Relaxed);
@@ -395,6 +371,22 @@ impl VersionArrays {
             (now + used.versions, most + used.versions_most)
         })
     }
+}
+
+impl<'db, S: Arrayed> Layout<'_, 'db, S> {
+    /// Lays out an array for a record, with a version for each of these places, which ascend.
+    // ANCHOR: lay_out
+    pub fn lay_out(&mut self, record: RecordRef<'db, S>, places: &[u32]) -> ArrayId {
+        let head = record.header();
+        if let Some(old) = head.array() {
+            self.arrays.settle(record, old); // The minor collection.
+        }
+        let id = self.arrays.make((self.region, self.share), &mut self.used, places, record.width());
+        head.array.store(id.0, Ordering::Relaxed); // Relaxed: invariant (3).
+        self.laid_out.push((record, id));
+        id
+    }
+    // ANCHOR_END: lay_out
 }
 
 impl<S: Arrayed> fmt::Debug for LaidOut<'_, S> {
@@ -426,37 +418,48 @@ impl<'a> VersionArray<'a> {
     /// The number of versions.
     #[inline]
     pub fn len(self) -> usize {
-        self.versions.len()
+        self.len
     }
 
     /// Whether the array has no version.
     pub fn is_empty(self) -> bool {
-        self.versions.is_empty()
+        self.len == 0
+    }
+
+    /// Whether the array is of the present batch.
+    #[inline]
+    pub fn is_present(self) -> bool {
+        self.is_present
+    }
+
+    #[inline]
+    fn versions(self) -> &'a [AtomicU64] {
+        &self.words[..self.len]
     }
 
     /// The places of the batch that write the array's versions.
     pub fn places(self) -> impl Iterator<Item = u32> {
-        self.versions.iter().map(Version::place)
+        self.versions().iter().map(place_of)
     }
 
     /// The number of versions that are written by places before this one.
     #[inline]
     pub fn before(self, place: u32) -> usize {
-        self.versions.partition_point(|version| version.place() < place)
+        self.versions().partition_point(|version| place_of(version) < place)
     }
 
     /// The position of the version that a place writes.
     #[inline]
-    pub fn of(self, place: u32) -> Option<usize> {
+    pub fn position(self, place: u32) -> Option<usize> {
         let at = self.before(place);
-        self.versions.get(at).filter(|version| version.place() == place).map(|_| at)
+        self.versions().get(at).filter(|version| place_of(version) == place).map(|_| at)
     }
 
     /// The state of a version.
     #[inline]
     pub fn state(self, at: usize) -> State {
         // Acquire: pairs with the Release in `fill`.
-        match self.versions[at].state.load(Ordering::Acquire) {
+        match self.versions()[at].load(Ordering::Acquire) & ((1 << STATE_BITS) - 1) {
             PENDING => State::Pending,
             VALUE => State::Value,
             ABSENT => State::Absent,
@@ -481,11 +484,10 @@ impl<'a> VersionArray<'a> {
         Ok(state)
     }
 
-    /// The words of a version that has a value.
+    /// The words of a version's value, `width` of them.
     #[inline]
-    pub fn words(self, at: usize, width: usize) -> &'a [AtomicU64] {
-        // Relaxed: invariant (3).
-        self.region.words.make_run(self.versions[at].words.load(Ordering::Relaxed), width)
+    pub fn value(self, at: usize, width: usize) -> &'a [AtomicU64] {
+        &self.words[self.len + at * width..][..width]
     }
 
     /// Fills a version with a value, or with the absence of one.
@@ -495,7 +497,7 @@ impl<'a> VersionArray<'a> {
     #[inline]
     pub fn fill(self, at: usize, value: Option<&[u64]>) {
         if let Some(value) = value {
-            words::store(self.words(at, value.len()), value);
+            words::store(self.value(at, value.len()), value);
         }
         self.finish(at, if value.is_some() { VALUE } else { ABSENT });
     }
@@ -510,20 +512,20 @@ impl<'a> VersionArray<'a> {
     }
 
     #[inline]
-    fn finish(self, at: usize, state: u32) {
-        let of = &self.versions[at].state;
+    fn finish(self, at: usize, state: u64) {
+        let of = &self.versions()[at];
         // Relaxed: only its transaction changes it, invariant (2).
-        assert!(of.load(Ordering::Relaxed) == PENDING, "a version is filled once");
-        // Release: pairs with the Acquire in `state`, so that a reader that finds the version filled sees its words.
-        of.store(state, Ordering::Release);
+        let word = of.load(Ordering::Relaxed);
+        assert!(word & ((1 << STATE_BITS) - 1) == PENDING, "a version is filled once");
+        // Release: pairs with the Acquire in `state`, so that a reader that finds the version filled sees its value.
+        of.store(word | state, Ordering::Release);
     }
 }
 
-impl Version {
-    #[inline]
-    fn place(&self) -> u32 {
-        self.place.load(Ordering::Relaxed) // Relaxed: invariant (3).
-    }
+/// The place that writes a version, by the version's word.
+#[inline]
+fn place_of(version: &AtomicU64) -> u32 {
+    (version.load(Ordering::Relaxed) >> STATE_BITS) as u32 // Relaxed: invariant (3).
 }
 
 #[cfg(all(test, not(loom)))]
@@ -534,20 +536,21 @@ mod tests {
     fn a_place_finds_the_version_before_it_among_thousands() {
         let arrays = VersionArrays::new(1, 1);
         let places: Vec<u32> = (0..5_000).map(|nth| nth * 2 + 1).collect();
-        let id = arrays.make(1, 0, &places, 1);
+        let id = arrays.make((1, 0), &mut Used::default(), &places, 1);
         let array = arrays.get(id);
         assert_eq!((id.region(), array.len()), (1, 5_000));
         for place in [0, 1, 2, 3, 4_999, 5_000, 9_998, 9_999, 10_000, u32::MAX] {
             let before = places.iter().filter(|&&other| other < place).count();
             assert_eq!(array.before(place), before, "before {place}");
-            assert_eq!(array.of(place), places.contains(&place).then_some(before), "of {place}");
+            assert_eq!(array.position(place), places.contains(&place).then_some(before), "of {place}");
         }
     }
 
     #[test]
     fn versions_have_words_of_their_own_and_are_filled_once() {
         let arrays = VersionArrays::new(1, 2);
-        let (a, b) = (arrays.make(0, 1, &[3, 5, 9], 40), arrays.make(0, 1, &[5], 7));
+        let used = &mut Used::default();
+        let (a, b) = (arrays.make((0, 1), used, &[3, 5, 9], 40), arrays.make((0, 1), used, &[5], 7));
         let (a, b) = (arrays.get(a), arrays.get(b));
         assert_eq!((0..3).map(|at| a.state(at)).collect::<Vec<_>>(), [State::Pending; 3]);
         a.fill(1, Some(&[1; 40]));
@@ -557,9 +560,9 @@ mod tests {
         let states = (0..3).map(|at| a.state(at)).collect::<Vec<_>>();
         assert_eq!(states, [State::Absent, State::Value, State::Ignored]);
         let mut copy = [0; 40];
-        words::load(a.words(1, 40), &mut copy);
+        words::load(a.value(1, 40), &mut copy);
         assert_eq!(copy, [1; 40]);
-        words::load(b.words(0, 7), &mut copy[..7]);
+        words::load(b.value(0, 7), &mut copy[..7]);
         assert_eq!(copy[..7], [2; 7]);
     }
 
@@ -567,7 +570,7 @@ mod tests {
     #[should_panic(expected = "filled once")]
     fn a_version_is_not_filled_twice() {
         let arrays = VersionArrays::new(1, 1);
-        let array = arrays.get(arrays.make(0, 0, &[1], 1));
+        let array = arrays.get(arrays.pending(&[1]));
         array.ignore(0);
         array.fill(0, Some(&[1]));
     }

@@ -1,8 +1,8 @@
 //! Versions: immutable values of a record, chained newest first.
 //!
 //! INVARIANTS
-//! (1) A version's words are written only through its one [`Pending`]. Others read them only once the version is sealed,
-//!     or copy them while it is lent: it is not written while it is lent, and the loan ends when nobody copies.
+//! (1) A version's words are written only through its one [`Pending`], and not while the version is lent. Others read
+//!     them once the version is sealed, or copy them while it is lent: the loan ends only when nobody copies.
 //! (2) A version that left its chain is used again only after every attempt that was pinned then has
 //!     ended (see `epoch`); a [`VersionRef`] is good for the attempt in which it was found and no longer,
 //!     and whoever lends its words checks that.

@@ -67,7 +67,7 @@ use sync::plant::is_planted;
 
 use self::batch_append::Appends;
 use self::responsible::Responsible;
-use self::version_arrays::{ArrayHead, LaidOut, Seen, VersionArray, VersionArrays};
+use self::version_arrays::{ArrayHead, Goal, LaidOut, Seen, VersionArray, VersionArrays};
 
 /// The standard number of transactions in a batch.
 const BATCH: StandardSize = StandardSize { each: 16, least: 16 };
@@ -146,18 +146,6 @@ struct Place<'db> {
     footprint: Footprint,
     /// Records that have a version for it.
     appended: Vec<RecordRef<'db, Caracal>>,
-}
-
-/// Where the value of a write goes.
-#[derive(Clone, Copy, Debug)]
-enum Goal<'db> {
-    /// Nowhere: the write is rehearsed, or an input states it. Says whether the record's own number is known to be in
-    /// the footprint.
-    Foreseen { is_covered: bool },
-    /// Into the record.
-    Place,
-    /// Into the version at a position of the record's array.
-    Version(VersionArray<'db>, usize),
 }
 
 /// An attempt's private state.
@@ -273,12 +261,11 @@ impl Scheme for Caracal {
         } else {
             txn.coverage.record(record.id(), Mode::Shared)?;
         }
-        let array = self.arrays.of(record.header());
-        let seen = self.see_in(record, array, txn.place)?;
+        let seen = self.see(record, txn.place)?;
         if !seen.is_value() {
             return Ok(None);
         }
-        let to = self.goal(txn, record, array)?;
+        let to = self.goal(txn, record, seen.array)?;
         let value = txn.writes.room(record);
         if how == Write::Modify {
             seen.copy(record, txn.writes.room_mut(value));
@@ -295,12 +282,12 @@ impl Scheme for Caracal {
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.give(own));
         }
-        let array = self.arrays.of(record.header());
-        if self.see_in(record, array, txn.place)?.is_value() {
+        let seen = self.see(record, txn.place)?;
+        if seen.is_value() {
             txn.coverage.record(record.id(), Mode::Shared)?;
             return Ok(None);
         }
-        let to = self.goal(txn, record, array)?;
+        let to = self.goal(txn, record, seen.array)?;
         let value = txn.writes.room(record);
         Ok(txn.writes.push(record, Some(value), to))
     }
@@ -314,13 +301,12 @@ impl Scheme for Caracal {
         if let Some(own) = own {
             return Ok(txn.writes.take(own));
         }
-        let array = self.arrays.of(record.header());
-        let has_value = self.see_in(record, array, txn.place)?.is_value();
-        if has_value {
-            let to = self.goal(txn, record, array)?;
+        let seen = self.see(record, txn.place)?;
+        if seen.is_value() {
+            let to = self.goal(txn, record, seen.array)?;
             txn.writes.push(record, None, to);
         }
-        Ok(has_value)
+        Ok(seen.is_value())
     }
 
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
@@ -349,18 +335,18 @@ impl Scheme for Caracal {
             sink.logged(stamp, record, value);
             match write.note {
                 Goal::Version(array, at) => array.fill(at, value),
-                Goal::Foreseen { .. } | Goal::Place => self.store(record, value, is_planned),
+                Goal::Numbered | Goal::Place => self.store(record, value, is_planned),
             }
         }
         for record in txn.appended.drain(..).filter(|record| writes.find(*record).is_none()) {
-            self.ignore(record, txn.place);
+            self.arrays.ignore(record, txn.place);
         }
         self.batches.leave(&mut txn.numbered);
         stamp
     }
 
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        txn.appended.drain(..).for_each(|record| self.ignore(record, txn.place));
+        txn.appended.drain(..).for_each(|record| self.arrays.ignore(record, txn.place));
         self.batches.leave(&mut txn.numbered);
     }
 
@@ -422,7 +408,7 @@ impl Planning for Caracal {
         txn.coverage.foresee(record.id(), is_written)?;
         if is_written && txn.writes.find(record).is_none() {
             // By its own number, unless a stretch stands for it.
-            let goal = Goal::Foreseen { is_covered: txn.coverage.stretch().is_none() };
+            let goal = if txn.coverage.stretch().is_none() { Goal::Numbered } else { Goal::Place };
             txn.writes.push(record, None, goal);
         }
         Ok(())
@@ -439,9 +425,9 @@ impl Planning for Caracal {
             plan.locks.declare(place, footprint);
             // A fresh record is the attempt's own, and a record without a number of its own is in a stretch.
             let has_array = |write: &&Buffered<'db, Self, Goal<'db>>| {
-                let is_covered = matches!(write.note, Goal::Foreseen { is_covered: true });
                 let number = Footprint::of_record(write.record.id());
-                !write.record.header().is_fresh() && (is_covered || footprint.covers(number, Mode::Shared))
+                let is_in = matches!(write.note, Goal::Numbered) || footprint.covers(number, Mode::Shared);
+                is_in && !write.record.header().is_fresh()
             };
             for record in txn.writes.iter().filter(has_array).map(|write| write.record) {
                 plan.appends.append(txn.slot.id(), record, place as u32);
@@ -507,22 +493,11 @@ impl Caracal {
     /// The value of a record that an attempt sees; waits for it.
     #[inline]
     fn see(&self, record: RecordRef<'_, Self>, place: u32) -> Result<Seen<'_>, Abort> {
-        self.see_in(record, self.arrays.of(record.header()), place)
-    }
-
-    /// As `see`, of a record that has this array.
-    #[inline]
-    fn see_in<'a>(
-        &self,
-        record: RecordRef<'_, Self>,
-        array: Option<VersionArray<'a>>,
-        place: u32,
-    ) -> Result<Seen<'a>, Abort> {
         // Invariant (1). Relaxed: only ends the wait.
-        VersionArrays::see(record, array, place, || self.is_abandoned.load(Ordering::Relaxed))
+        self.arrays.see(record, place, || self.is_abandoned.load(Ordering::Relaxed))
     }
 
-    /// Where a write of a record goes that has this array.
+    /// Where a write of a record goes that has this array of the present batch, or none.
     #[inline]
     fn goal<'db>(
         &self,
@@ -531,12 +506,10 @@ impl Caracal {
         array: Option<VersionArray<'db>>,
     ) -> Result<Goal<'db>, Abort> {
         let head = record.header();
-        match txn.coverage.step() {
-            Step::Rehearsal => return Ok(Goal::Foreseen { is_covered: false }),
-            Step::Planned if !head.is_fresh() => {}
-            _ => return Ok(Goal::Place),
+        if txn.coverage.step() != Step::Planned || head.is_fresh() {
+            return Ok(Goal::Place);
         }
-        if let Some(array) = array.filter(|array| array.is_present()) {
+        if let Some(array) = array {
             let at = array.position(txn.place).ok_or(Abort::Footprint)?;
             return Ok(Goal::Version(array, at));
         }
@@ -555,22 +528,11 @@ impl Caracal {
     /// Stores a value in place, or the absence of one.
     fn store(&self, record: RecordRef<'_, Self>, value: Option<&[u64]>, is_planned: bool) {
         let head = record.header();
-        assert!(
-            !is_planned || head.array().is_none(),
-            "what executes among others writes no record with an array"
-        );
+        assert!(!is_planned || head.array().is_none(), "a record with an array is not written in place");
         if let Some(value) = value {
             record.store(value);
         }
         head.set(self.batches.before(), value.is_some());
         head.leave_array();
-    }
-
-    /// Marks the version of a place that does not write it as to be ignored.
-    fn ignore(&self, record: RecordRef<'_, Self>, place: u32) {
-        let array = self.arrays.of(record.header()).expect("a record that was appended to has an array");
-        let version = array.position(place).expect("what was appended has a version");
-        let absent = is_planted(&plants::CARACAL_IGNORES_NOTHING);
-        if absent { array.fill(version, None) } else { array.ignore(version) }
     }
 }

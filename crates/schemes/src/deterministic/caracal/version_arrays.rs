@@ -117,15 +117,33 @@ pub enum State {
     Ignored,
 }
 
-/// The place of the value of a record that an attempt is to see.
+/// The value of a record that an attempt is to see.
 #[derive(Clone, Copy, Debug)]
-pub enum Seen<'a> {
+pub struct Seen<'a> {
+    value: Value<'a>,
+    /// The record's array, if it has one of the present batch.
+    pub array: Option<VersionArray<'a>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value<'a> {
     /// The record has no value.
     Nothing,
     /// The value is in place.
     InPlace,
     /// The value is in a version.
     Version(&'a [AtomicU64]),
+}
+
+/// Where the value of a write goes.
+#[derive(Clone, Copy, Debug)]
+pub enum Goal<'a> {
+    /// Into the record; nowhere, if the write is only rehearsed.
+    Place,
+    /// Nowhere: an input states the write. The record's own number is in the footprint.
+    Numbered,
+    /// Into the version at a position of the record's array.
+    Version(VersionArray<'a>, usize),
 }
 
 const PENDING: u64 = 0;
@@ -182,7 +200,6 @@ pub struct VersionArray<'a> {
     /// The words of its versions, and those behind them.
     words: &'a [AtomicU64],
     len: usize,
-    is_present: bool,
 }
 
 impl VersionArrays {
@@ -271,47 +288,61 @@ impl VersionArrays {
         // Relaxed: invariant (3).
         let len = len.load(Ordering::Relaxed) as usize;
         assert!(len <= words.len(), "an array is a run");
-        VersionArray { words, len, is_present: id.region() == self.region_in(0) }
+        VersionArray { words, len }
     }
 
-    /// A record's array, if it has one.
-    #[inline]
-    pub fn of(&self, head: &ArrayHead) -> Option<VersionArray<'_>> {
-        head.array().map(|id| self.get(id))
-    }
-
-    /// Finds the value of a record that the transaction at a place of the present batch is to see, when this is the
-    /// record's array. Waits for the value, unless `is_over` says that there is nothing to wait for any more.
+    /// Finds the value of a record that the transaction at a place of the present batch is to see. Waits for the value,
+    /// unless `is_over` says that there is nothing to wait for any more.
     ///
     /// # Errors
     /// When it is over.
     // ANCHOR: see
     #[inline]
-    pub fn see<'a, S: Arrayed>(
+    pub fn see<S: Arrayed>(
+        &self,
         record: RecordRef<'_, S>,
-        array: Option<VersionArray<'a>>,
         place: u32,
         is_over: impl Fn() -> bool,
-    ) -> Result<Seen<'a>, Abort> {
-        if let Some(array) = array {
-            let is_present = array.is_present && !is_planted(&plants::ARRAYS_READ_LAST);
-            let before = if is_present { array.before(place) } else { array.len() };
+    ) -> Result<Seen<'_>, Abort> {
+        let head = record.header();
+        let mut present = None;
+        if let Some(id) = head.array() {
+            let array = self.get(id);
+            let is_present = id.region() == self.region_in(0);
+            present = is_present.then_some(array);
+            let sees_all = !is_present || is_planted(&plants::ARRAYS_READ_LAST);
+            let before = if sees_all { array.len() } else { array.before(place) };
             for at in (0..before).rev() {
-                match array.filled(at, &is_over)? {
-                    State::Value => return Ok(Seen::Version(array.value(at, record.width()))),
-                    State::Absent => return Ok(Seen::Nothing),
-                    State::Ignored | State::Pending => {}
-                }
+                let value = match array.filled(at, &is_over)? {
+                    State::Value => Value::Version(array.value(at, record.width())),
+                    State::Absent => Value::Nothing,
+                    State::Ignored | State::Pending => continue,
+                };
+                return Ok(Seen { value, array: present });
             }
         }
-        Ok(if record.header().has_value() { Seen::InPlace } else { Seen::Nothing })
+        let value = if head.has_value() { Value::InPlace } else { Value::Nothing };
+        Ok(Seen { value, array: present })
     }
     // ANCHOR_END: see
+
+    /// Marks the version that a place has of a record, and does not write, as to be ignored.
+    ///
+    /// # Panics
+    /// When the place has none.
+    pub fn ignore<S: Arrayed>(&self, record: RecordRef<'_, S>, place: u32) {
+        let array = record.header().array().map(|id| self.get(id));
+        let array = array.expect("a record that was appended to has an array");
+        let version = array.position(place).expect("what was appended has a version");
+        let absent = is_planted(&plants::CARACAL_IGNORES_NOTHING);
+        if absent { array.fill(version, None) } else { array.ignore(version) }
+    }
 
     /// Whether a record has a value, or may be about to get one. Does not wait.
     pub fn may_have_value<S: Arrayed>(&self, record: RecordRef<'_, S>) -> bool {
         let head = record.header();
-        let newest = self.of(head).and_then(|array| {
+        let newest = head.array().and_then(|id| {
+            let array = self.get(id);
             (0..array.len()).rev().map(|at| array.state(at)).find(|state| *state != State::Ignored)
         });
         newest.map_or(head.has_value(), |state| state != State::Absent)
@@ -399,16 +430,16 @@ impl Seen<'_> {
     /// Whether there is a value.
     #[inline]
     pub fn is_value(self) -> bool {
-        !matches!(self, Self::Nothing)
+        !matches!(self.value, Value::Nothing)
     }
 
     /// Copies the value, if there is one. Returns whether there is one.
     #[inline]
     pub fn copy<S: Arrayed>(self, record: RecordRef<'_, S>, to: &mut [u64]) -> bool {
-        match self {
-            Self::Nothing => {}
-            Self::InPlace => record.load(to),
-            Self::Version(from) => words::load(from, to),
+        match self.value {
+            Value::Nothing => {}
+            Value::InPlace => record.load(to),
+            Value::Version(from) => words::load(from, to),
         }
         self.is_value()
     }
@@ -424,12 +455,6 @@ impl<'a> VersionArray<'a> {
     /// Whether the array has no version.
     pub fn is_empty(self) -> bool {
         self.len == 0
-    }
-
-    /// Whether the array is of the present batch.
-    #[inline]
-    pub fn is_present(self) -> bool {
-        self.is_present
     }
 
     #[inline]

@@ -1,9 +1,9 @@
 //! Writes that are seen before their transactions end: the runs of the transactions of a batch, the values that they
 //! have exposed, and the transactions that depend on them.
 //!
-//! Each place of the batch has a course. An exposed value is in its version, which is lent until it is sealed. It may be
-//! withdrawn: a transaction may have several runs, and a reader of a value that one of them exposed depends on that
-//! run.
+//! Each place of the batch has a course. An exposed value is in its version, which is lent until it is sealed, or until
+//! the value is withdrawn: a transaction may have several runs, and a reader of a value that one of them exposed
+//! depends on that run.
 //!
 //! INVARIANTS
 //! (1) The count of a course is even during a run. It is one more when the transaction has ended with this run, and at

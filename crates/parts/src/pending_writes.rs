@@ -25,7 +25,7 @@ impl<'t, 'db, S: Chained + Scheme> OwnWrites<'t, 'db, S> for &'t mut PendingWrit
 
     #[inline]
     fn read(self, at: usize) -> Result<Option<&'t [u64]>, Abort> {
-        Ok(self.words(at).map(|words| &*words))
+        Ok(self.value(at))
     }
 
     #[inline]
@@ -163,7 +163,14 @@ impl<'db, S: Chained> PendingWrites<'db, S> {
         self.0.get(at).0
     }
 
-    /// The words of a version; none when it is a tombstone.
+    /// The value of a version; none when it is a tombstone.
+    #[inline]
+    pub fn value(&self, at: usize) -> Option<&[u64]> {
+        let (_, version) = self.0.get(at);
+        if version.version().meta().stamp().is_tombstone() { None } else { Some(version.value()) }
+    }
+
+    /// The words of a version, to be written; none when it is a tombstone.
     #[inline]
     pub fn words(&mut self, at: usize) -> Option<&mut [u64]> {
         let (_, version) = self.0.get_mut(at);

@@ -127,7 +127,7 @@ impl VersionStamp {
     /// Whether the record has no value as of this version. Final once the version is sealed.
     #[inline]
     pub fn is_tombstone(&self) -> bool {
-        // Relaxed: ordered by the look at whether the version is sealed, or at its number.
+        // Relaxed: ordered by the look at whether the version is sealed or lent, or at its number.
         self.0.load(Ordering::Relaxed) & 1 == 1
     }
 
@@ -139,11 +139,11 @@ impl VersionStamp {
         self.0.store(number << 1 | tombstone, Ordering::Release);
     }
 
-    /// Makes the version a tombstone, or not; for the writer, before it seals the version.
+    /// Makes the version a tombstone, or not; for the writer, before it seals or lends the version.
     #[inline]
     pub fn set_tombstone(&self, is_tombstone: bool) {
         let number = self.0.load(Ordering::Relaxed) & !1; // Relaxed: the writer's own store.
-        self.0.store(number | u64::from(is_tombstone), Ordering::Relaxed); // Relaxed: the seal orders it.
+        self.0.store(number | u64::from(is_tombstone), Ordering::Relaxed); // Relaxed: the seal or the loan orders it.
     }
 }
 

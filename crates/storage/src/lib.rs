@@ -42,4 +42,4 @@ pub use table::{
     AnyKey, IndexRef, IndexedKey, Insertion, NewRow, RowRef, TableMemory, TableStore, Walker, Which,
 };
 pub use tables::{Slot, Tables};
-pub use version::{Pending, VersionRef};
+pub use version::{Loan, Pending, VersionRef};

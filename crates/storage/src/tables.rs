@@ -33,7 +33,7 @@ use crate::shape::{Data, DataKind, InPlace, Shape, Versioned};
 use crate::stock::Stock;
 use crate::table::{AnyIndex, NewRow, RowRef, TableMemory, TableStore};
 use crate::unsettled::{Shared, Unsettled};
-use crate::version::{self, Pending, VersionHead, VersionRef};
+use crate::version::{self, Loan, Pending, VersionHead, VersionRef};
 use crate::waiting::Waiting;
 
 /// Attempts between two tries to advance the epoch.
@@ -602,6 +602,17 @@ impl<'db, S: Shape> Slot<'db, S> {
         // SAFETY: found during this attempt, which cannot end while `self` is borrowed: `pin` and
         // `unpin` borrow mutably.
         unsafe { version.words() }
+    }
+
+    /// Takes up the loan of a version found during this attempt, if it is lent: to read its words before it is sealed.
+    ///
+    /// # Panics
+    /// When the version was found during an earlier attempt.
+    #[inline]
+    pub fn loan(&self, version: VersionRef<'db, S>) -> Option<Loan<'_, S>> {
+        assert_eq!(version.attempt, self.attempt, "a version is read during the attempt that found it");
+        // SAFETY: as in `words`.
+        unsafe { version.loan() }
     }
 
     fn pooled_version(&mut self, record: RecordRef<'db, S>) -> VersionRef<'db, S> {

@@ -2,10 +2,10 @@
 //!
 //! INVARIANTS
 //! (1) A version's words are written only through its one [`Pending`], and not while the version is lent. Others read
-//!     them once the version is sealed, or copy them while it is lent: the loan ends only when nobody copies.
+//!     them once the version is sealed, or while they hold a [`Loan`]: the loan ends only when nobody holds it.
 //! (2) A version that left its chain is used again only after every attempt that was pinned then has
 //!     ended (see `epoch`); a [`VersionRef`] is good for the attempt in which it was found and no longer,
-//!     and whoever lends its words checks that.
+//!     and whoever gives out its words checks that.
 //! (3) A version belongs to one column group of one table: pools are per group, and an inline version is
 //!     part of its record, so that a version's width never changes.
 //! (4) A version that is alone on its chain and final may move to the place within its record. For a reader that
@@ -42,7 +42,7 @@ const FREE: u32 = 0;
 const PENDING: u32 = 1;
 /// Complete and immutable.
 const SEALED: u32 = 2;
-/// Complete, unless its `Pending` ends the loan; plus `READER` for each who copies the words at present.
+/// Complete, unless its `Pending` ends the loan; with `READER` for each reader at present.
 const LENT: u32 = 4;
 const READER: u32 = 8;
 
@@ -130,7 +130,7 @@ pub struct VersionRef<'db, S: Shape> {
     pub(crate) db: PhantomData<&'db S>,
 }
 
-// SAFETY: what is reached through a `VersionRef` alone is atomic, and `S::Version` is `Sync`.
+// SAFETY: what is reached through a `VersionRef` alone is atomic, or read by invariant (1), and `S::Version` is `Sync`.
 unsafe impl<S: Shape> Send for VersionRef<'_, S> {}
 // SAFETY: as above.
 unsafe impl<S: Shape> Sync for VersionRef<'_, S> {}
@@ -155,28 +155,26 @@ impl<'db, S: Shape> VersionRef<'db, S> {
         self.head().state.load(Ordering::Acquire) == SEALED
     }
 
-    /// Whether the version's words may be [copied](Self::copy_lent) although it is not sealed.
+    /// Whether the version is lent: its words may be read although it is not sealed.
     #[inline]
     pub fn is_lent(self) -> bool {
         // Acquire: pairs with the Release in `Pending::lend`.
         self.head().state.load(Ordering::Acquire) & LENT != 0
     }
 
-    /// Copies the words of a version that is lent; returns whether it is lent still.
-    pub fn copy_lent(self, to: &mut Vec<u64>) -> bool {
-        let state = &self.head().state;
+    /// Takes up the loan of a version that is lent.
+    ///
+    /// # Safety
+    /// The version was found during the attempt that is still running for `'p`: invariant (2).
+    #[inline]
+    pub(crate) unsafe fn loan<'p>(self) -> Option<Loan<'p, S>>
+    where
+        'db: 'p,
+    {
         // Acquire: pairs with the Release in `Pending::lend`. Relaxed on failure: nothing is read.
         let enter = |state| (state & LENT != 0).then_some(state + READER);
-        if state.fetch_update(Ordering::Acquire, Ordering::Relaxed, enter).is_err() {
-            return false;
-        }
-        // SAFETY: invariant (1): the loan does not end before this reader has left.
-        let words = unsafe { data(self.head, self.words).as_ref() };
-        hint::reads(words);
-        to.clear();
-        to.extend_from_slice(words);
-        state.fetch_sub(READER, Ordering::Release); // Release: pairs with the Acquire in `Pending::end_loan`.
-        true
+        let entered = self.head().state.fetch_update(Ordering::Acquire, Ordering::Relaxed, enter);
+        entered.ok().map(|_| Loan(self))
     }
 
     /// The words of a sealed version.
@@ -264,27 +262,39 @@ impl<'db, S: Shape> Pending<'db, S> {
         unsafe { data(self.version.head, self.version.words).as_ref() }
     }
 
-    /// Lets others copy the words, as they are and as the metadata was stored before, until the version is sealed or
+    /// Lets others read the words, as they are and as the metadata was stored before, until the version is sealed or
     /// the loan [ends](Self::end_loan).
     #[inline]
     pub fn lend(&mut self) {
         if !self.is_lent {
-            // Release: pairs with the Acquire in `is_lent` and in `copy_lent`.
+            hint::writes(self.value());
+            // Release: pairs with the Acquire in `VersionRef::is_lent` and in `VersionRef::loan`.
             self.version.head().state.store(LENT, Ordering::Release);
             self.is_lent = true;
         }
     }
 
-    /// Ends the loan, if there is one, when those have left who copy the words at present.
+    /// Whether the version is lent.
+    #[inline]
+    pub fn is_lent(&self) -> bool {
+        self.is_lent
+    }
+
+    /// Ends the loan, if there is one: waits until nobody holds it.
     #[inline]
     pub fn end_loan(&mut self) {
-        if !self.is_lent {
-            return;
+        if self.is_lent {
+            self.take_back();
         }
+    }
+
+    fn take_back(&mut self) {
         let (state, mut backoff) = (&self.version.head().state, Backoff::new());
-        // Acquire: pairs with the Release of who has copied. Relaxed on failure: nothing is read.
-        while state.compare_exchange(LENT, PENDING, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        // From here on nobody takes the loan up. Acquire, both: pair with the Release of the readers.
+        let mut now = state.fetch_sub(LENT - PENDING, Ordering::Acquire) - (LENT - PENDING);
+        while now != PENDING {
             backoff.snooze();
+            now = state.load(Ordering::Acquire);
         }
         self.is_lent = false;
     }
@@ -309,6 +319,28 @@ impl<'db, S: Shape> Pending<'db, S> {
         // Release: pairs with the Acquire in `is_sealed`.
         self.version.head().state.store(SEALED, Ordering::Release);
         self.version
+    }
+}
+
+/// A reader's hold of the loan of a version: the version stays as it was lent.
+pub struct Loan<'p, S: Shape>(VersionRef<'p, S>);
+
+impl<S: Shape> Loan<'_, S> {
+    /// The words of the version.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        // SAFETY: invariant (1): the loan does not end before this hold.
+        let words = unsafe { data(self.0.head, self.0.words).as_ref() };
+        hint::reads(words);
+        words
+    }
+}
+
+impl<S: Shape> Drop for Loan<'_, S> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `Pending::end_loan`.
+        self.0.head().state.fetch_sub(READER, Ordering::Release);
     }
 }
 
@@ -383,6 +415,12 @@ impl<S: Shape> Eq for VersionRef<'_, S> {}
 impl<S: Shape> fmt::Debug for VersionRef<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "VersionRef({:p})", self.head)
+    }
+}
+
+impl<S: Shape> fmt::Debug for Loan<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Loan({:p})", self.0.head)
     }
 }
 

@@ -39,14 +39,10 @@ pub fn store(to: &[AtomicU64], from: &[u64]) {
         return;
     }
     // Relaxed: the caller holds the record's lock, and its release orders the whole copy.
-    let one = |(to, from): (&AtomicU64, &u64)| to.store(*from, Ordering::Relaxed);
-    let (lines, rest) = to.as_chunks::<LINE>();
-    let (lines_from, rest_from) = from.as_chunks::<LINE>();
-    lines.iter().zip(lines_from).for_each(|(to, from)| to.iter().zip(from).for_each(one));
-    rest.iter().zip(rest_from).for_each(one);
+    store_each(to, from, |word| *word);
 }
 
-/// Copies words that nobody writes meanwhile over `to`, word by word.
+/// Copies `from`, which nobody writes meanwhile, over `to`, word by word. The caller orders the copy.
 ///
 /// # Panics
 /// When the lengths differ.
@@ -56,9 +52,12 @@ pub fn copy(to: &[AtomicU64], from: &[AtomicU64]) {
     if backend::copy_words(to, from) {
         return;
     }
-    // Relaxed, both: the caller knows `from` to be complete, and holds the lock of `to`, whose release orders the copy.
-    let one =
-        |(to, from): (&AtomicU64, &AtomicU64)| to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+    store_each(to, from, |word| word.load(Ordering::Relaxed)); // Relaxed: the caller's order.
+}
+
+#[inline]
+fn store_each<T>(to: &[AtomicU64], from: &[T], read: impl Fn(&T) -> u64) {
+    let one = |(to, from): (&AtomicU64, &T)| to.store(read(from), Ordering::Relaxed); // Relaxed: as the caller says.
     let (lines, rest) = to.as_chunks::<LINE>();
     let (lines_from, rest_from) = from.as_chunks::<LINE>();
     lines.iter().zip(lines_from).for_each(|(to, from)| to.iter().zip(from).for_each(one));

@@ -94,8 +94,7 @@ impl<'db, S: Arrayed> Appends<'db, S> {
         }
     }
 
-    /// Begins the list of a record's places with this one, unless another session has begun it: then returns the id of
-    /// that list.
+    /// Begins the list of a record's places with `place`. If another session was first, returns the id of its list.
     fn begin(&self, share: usize, record: RecordRef<'db, S>, place: u32) -> Option<u64> {
         let of = &self.shares[share];
         let number = of.count.fetch_add(1, Ordering::Relaxed); // Relaxed: draws a number.

@@ -426,8 +426,9 @@ impl Planning for Caracal {
             // A fresh record is the attempt's own, and a record without a number of its own is in a stretch.
             let has_array = |write: &&Buffered<'db, Self, Goal<'db>>| {
                 let number = Footprint::of_record(write.record.id());
-                let is_in = matches!(write.note, Goal::Numbered) || footprint.covers(number, Mode::Shared);
-                is_in && !write.record.header().is_fresh()
+                let is_numbered =
+                    matches!(write.note, Goal::Numbered) || footprint.covers(number, Mode::Shared);
+                is_numbered && !write.record.header().is_fresh()
             };
             for record in txn.writes.iter().filter(has_array).map(|write| write.record) {
                 plan.appends.append(txn.slot.id(), record, place as u32);
@@ -485,9 +486,9 @@ impl Planning for Caracal {
 }
 
 impl Caracal {
-    /// The number of versions that stand in arrays, and the number for which there is room.
-    pub fn versions(&self) -> (usize, usize) {
-        self.arrays.versions()
+    /// The number of words of arrays, and the number for which there is room.
+    pub fn words(&self) -> (usize, usize) {
+        self.arrays.words()
     }
 
     /// The value of a record that an attempt sees; waits for it.
@@ -497,7 +498,7 @@ impl Caracal {
         self.arrays.see(record, place, || self.is_abandoned.load(Ordering::Relaxed))
     }
 
-    /// Where a write of a record goes that has this array of the present batch, or none.
+    /// Where a write of a record goes, given the record's array of the present batch, if it has one.
     #[inline]
     fn goal<'db>(
         &self,

@@ -47,6 +47,8 @@ pub struct ArrayHead {
 pub struct ArrayId(u64);
 
 const SHARE_SHIFT: u32 = 40;
+const _: () =
+    assert!(Growing::<AtomicU64>::LEN_MAX < 1 << SHARE_SHIFT, "an id has room for the words of a region");
 const REGION_SHIFT: u32 = 56;
 
 impl Meta for ArrayHead {
@@ -164,9 +166,8 @@ struct Region {
 #[derive(Debug, Default)]
 struct Used {
     words: usize,
-    versions: usize,
-    /// The maximum number of versions that the region ever had.
-    versions_most: usize,
+    /// The maximum number of words that the region ever had, with gaps where an array did not fit.
+    most: usize,
 }
 
 /// The version arrays of a database.
@@ -185,7 +186,8 @@ pub struct LaidOut<'db, S: Arrayed>(Box<[Latched<Arrays<'db, S>>]>);
 
 type Arrays<'db, S> = Vec<(RecordRef<'db, S>, ArrayId)>;
 
-/// A worker's hold of the share whose arrays it lays out for the present batch.
+/// A worker's hold of the share whose arrays it lays out for the present batch. It has the latches as long as that
+/// takes: nobody else wants them.
 pub struct Layout<'a, 'db, S: Arrayed> {
     arrays: &'a VersionArrays,
     region: usize,
@@ -197,7 +199,7 @@ pub struct Layout<'a, 'db, S: Arrayed> {
 /// A record's array.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionArray<'a> {
-    /// The words of its versions, and those behind them.
+    /// From the word of the first version to the end of the chunk.
     words: &'a [AtomicU64],
     len: usize,
 }
@@ -257,15 +259,13 @@ impl VersionArrays {
         let need = 1 + places.len() * (1 + width);
         let first = Growing::<AtomicU64>::run_from(used.words, need);
         used.words = first + need;
-        used.versions += places.len();
-        used.versions_most = used.versions_most.max(used.versions);
+        used.most = used.most.max(used.words);
         let run = self.all[region * self.shares + share].words.make_run(first, need);
         // Relaxed, both: invariant (3).
         run[0].store(places.len() as u64, Ordering::Relaxed);
         for (version, &place) in run[1..].iter().zip(places) {
             version.store(u64::from(place) << STATE_BITS | PENDING, Ordering::Relaxed);
         }
-        assert!(first < 1 << SHARE_SHIFT, "an id has room for the words of a region");
         ArrayId((region as u64) << REGION_SHIFT | (share as u64) << SHARE_SHIFT | (first as u64 + 1))
     }
 
@@ -392,14 +392,14 @@ impl VersionArrays {
             }
         }
         let mut used = self.all[at].used.lock();
-        *used = Used { versions_most: used.versions_most, ..Used::default() };
+        *used = Used { words: 0, most: used.most };
     }
 
-    /// The number of versions in arrays, and the number that there is room for.
-    pub fn versions(&self) -> (usize, usize) {
+    /// The number of words of arrays, and the number for which there is room.
+    pub fn words(&self) -> (usize, usize) {
         self.all.iter().fold((0, 0), |(now, most), region| {
             let used = region.used.lock();
-            (now + used.versions, most + used.versions_most)
+            (now + used.words, most + used.most)
         })
     }
 }

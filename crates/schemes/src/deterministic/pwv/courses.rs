@@ -10,16 +10,18 @@
 //!     least two more when the run was withdrawn. It never falls.
 //! (2) A value is exposed once a run, and not written again in this run ([`Run::count`]): it is the value that is
 //!     sealed if the run becomes final.
-//! (3) A reader asks for the count of a course after it has found a version exposed, and before it copies the value. So
-//!     it depends on the run that exposed the value, or on an earlier run, which was withdrawn: [`Courses::verdict`]
-//!     tells it in both cases when the value is withdrawn.
+//! (3) A reader asks for the count of a course while it holds the loan of a version. The run that lent it ends, or is
+//!     withdrawn, only afterwards: so this is the run on which the reader depends.
 
 use engine::Abort;
 use parts::version_chain::{Chained, Stamped};
-use parts::{Numbered, OwnVersions};
-use storage::VersionRef;
+use parts::{Numbered, Own, OwnVersions};
+use storage::{Slot, VersionRef};
 use sync::Padded;
 use sync::atomic::{AtomicU64, Ordering};
+use sync::plant::is_planted;
+
+use super::plants;
 
 /// The courses of the transactions of a batch, by place: their counts, invariant (1).
 #[derive(Debug)]
@@ -36,20 +38,13 @@ const ENDS_WITHDRAWN: u64 = 3;
 pub struct Run {
     /// The place, and the count of its course.
     course: Option<(usize, u64)>,
-    /// By placeholder.
-    written: Vec<Written>,
+    /// How often each placeholder was written.
+    written: Vec<u32>,
     /// Placeholders that are written for the last time, and not exposed yet.
     due: Vec<usize>,
     /// The places and counts of the runs that it depends on.
     depends: Vec<(usize, u64)>,
     is_decided: bool,
-}
-
-/// The writes of a run to a placeholder.
-#[derive(Clone, Copy, Debug, Default)]
-struct Written {
-    times: u32,
-    is_exposed: bool,
 }
 
 impl Run {
@@ -69,27 +64,40 @@ impl Run {
     pub fn finish<S: Chained>(&mut self, own: &OwnVersions<'_, S>) {
         self.is_decided = true;
         self.due.clear();
-        let is_left = |at: &usize| own.is_written(*at) && !self.written[*at].is_exposed;
-        self.due.extend((0..self.written.len()).filter(is_left));
+        self.due.extend((0..self.written.len()).filter(|at| own.is_written(*at)));
     }
 
-    /// Counts a write of a version of the attempt's own. `foreseen` is the expected number of writes.
+    /// Counts a write of a version of the attempt's own, which is at this position.
     ///
     /// # Errors
     /// When the version is exposed already: the footprint was wrong.
     #[inline]
-    pub fn count(&mut self, at: usize, foreseen: Option<u32>) -> Result<(), Abort> {
+    pub fn count<S: Chained>(&mut self, at: usize, own: &mut Own<'_, S>) -> Result<(), Abort> {
         // Versions other than placeholders are never exposed.
-        let Some(written) = self.written.get_mut(at) else { return Ok(()) };
-        if written.is_exposed {
-            return Err(Abort::Footprint);
+        let Some(times) = self.written.get_mut(at) else { return Ok(()) };
+        let exposes_first = is_planted(&plants::PWV_EXPOSES_FIRST_WRITE);
+        if own.version.is_lent() {
+            if !exposes_first {
+                return Err(Abort::Footprint);
+            }
+            own.version.end_loan();
         }
-        written.times += 1;
-        if foreseen == Some(written.times) {
+        *times += 1;
+        if own.foreseen == Some(*times) || exposes_first {
             self.due.push(at);
         }
         Ok(())
     }
+
+    // ANCHOR: expose
+    /// Exposes the placeholders that are due, if there will be no rollback.
+    #[inline]
+    pub fn expose<S: Chained>(&mut self, own: &mut OwnVersions<'_, S>) {
+        if self.is_decided {
+            self.due.drain(..).for_each(|at| own.get(at).version.lend());
+        }
+    }
+    // ANCHOR_END: expose
 }
 
 impl Courses {
@@ -108,48 +116,29 @@ impl Courses {
         run.is_decided = false;
         run.course = place.map(|place| (place, self.enter(place)));
         if place.is_some() {
-            run.written.resize(placeholders, Written::default());
+            run.written.resize(placeholders, 0);
         }
     }
-
-    // ANCHOR: expose
-    /// Exposes the placeholders that are due, if there will be no rollback.
-    #[inline]
-    pub fn expose<S: Chained>(run: &mut Run, own: &mut OwnVersions<'_, S>) {
-        if !run.is_decided {
-            return;
-        }
-        for at in run.due.drain(..) {
-            own.get(at).version.lend();
-            run.written[at].is_exposed = true;
-        }
-    }
-    // ANCHOR_END: expose
 
     /// Copies the value that is exposed in a version, and returns whether there is one. From now on, the run depends on
-    /// the run of the version's writer. `None` if the version is not exposed, or no longer.
-    pub fn borrow<S: Chained>(
+    /// the run of the version's writer. `None` if the version is not exposed.
+    pub fn borrow<'db, S: Chained>(
         &self,
         run: &mut Run,
-        version: VersionRef<'_, S>,
+        slot: &Slot<'db, S>,
+        version: VersionRef<'db, S>,
         copy: &mut Vec<u64>,
     ) -> Option<bool> {
-        if !version.is_lent() {
-            return None;
-        }
-        // Invariant (3). Acquire: the copy comes after it.
+        let loan = slot.loan(version)?;
         let stamp = version.meta().stamp();
         let place = Numbered::place_of(stamp.number());
-        let count = self.0[place].load(Ordering::Acquire);
-        // If the copy is of this run, this is, too: the run is not withdrawn before who copies has left.
-        let has_value = !stamp.is_tombstone();
-        if !version.copy_lent(copy) {
-            return None;
-        }
+        let count = self.0[place].load(Ordering::Relaxed); // Relaxed: invariant (3).
         if !run.depends.contains(&(place, count)) {
             run.depends.push((place, count));
         }
-        Some(has_value)
+        copy.clear();
+        copy.extend_from_slice(loan.words());
+        Some(!stamp.is_tombstone())
     }
 
     /// Whether all runs on which this one depends have become final; `None` if that is not known yet.
@@ -178,10 +167,9 @@ impl Courses {
     /// Withdraws the values that the run has exposed; `runs_again` says whether another run follows.
     pub fn withdraw<S: Chained>(&self, run: &mut Run, own: &mut OwnVersions<'_, S>, runs_again: bool) {
         let Some((place, count)) = run.course.take() else { return };
-        for at in (0..run.written.len()).filter(|at| run.written[*at].is_exposed) {
-            own.get(at).version.end_loan();
-        }
-        self.leave(place, count + if runs_again { RUNS_AGAIN } else { ENDS_WITHDRAWN });
+        (0..run.written.len()).for_each(|at| own.get(at).version.end_loan());
+        let ends = if is_planted(&plants::PWV_WITHDRAWS_NOTHING) { ENDS } else { ENDS_WITHDRAWN };
+        self.leave(place, count + if runs_again { RUNS_AGAIN } else { ends });
     }
 
     /// Begins a run of the transaction at a place, and returns its count.

@@ -320,9 +320,6 @@ impl Scheme for Pwv {
     /// Steps 6 and 7 of COMMIT: `precommit` has found out whether the attempt is doomed.
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        if is_planted(&plants::PWV_WITHDRAWS_NOTHING) && !txn.is_doomed {
-            self.courses.end(&mut txn.run);
-        }
         self.courses.withdraw(&mut txn.run, &mut txn.own, txn.is_doomed);
         if txn.is_doomed {
             txn.own.reset(&mut txn.slot);
@@ -430,7 +427,7 @@ impl Pwv {
             if version.is_sealed() {
                 break (!version.meta().stamp().is_tombstone()).then_some(Some(version));
             }
-            if let Some(has_value) = self.courses.borrow(&mut txn.run, version, &mut txn.copy) {
+            if let Some(has_value) = self.courses.borrow(&mut txn.run, &txn.slot, version, &mut txn.copy) {
                 break has_value.then_some(None);
             }
             let is_there = || version.is_sealed() || version.is_lent();
@@ -473,7 +470,7 @@ impl Pwv {
     #[inline]
     fn expose(&self, txn: &mut Txn<'_>) {
         if self.is_early {
-            Courses::expose(&mut txn.run, &mut txn.own);
+            txn.run.expose(&mut txn.own);
         }
     }
 
@@ -544,10 +541,6 @@ impl<'db> Txn<'db> {
     /// Counts a write of a version of its own, the first one or a further one.
     #[inline]
     fn count(&mut self, at: usize) -> Result<(), Abort> {
-        if is_planted(&plants::PWV_EXPOSES_FIRST_WRITE) {
-            _ = self.run.count(at, Some(1));
-            return Ok(());
-        }
-        self.run.count(at, self.own.get(at).foreseen)
+        self.run.count(at, self.own.get(at))
     }
 }

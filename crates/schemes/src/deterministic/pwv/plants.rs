@@ -8,5 +8,5 @@ sync::plants! {
     PWV_EXPOSES_FIRST_WRITE: "pwv_exposes_first_write",
         "exposes the first write of a record, though others follow";
     PWV_WITHDRAWS_NOTHING: "pwv_withdraws_nothing",
-        "leaves exposed what a transaction has written that does not commit, as if it had";
+        "lets transactions commit that have read what a transaction exposed which did not";
 }

@@ -180,7 +180,7 @@ impl Scheme for Hekaton {
     ) -> Result<Option<&'t [u64]>, Abort> {
         if txn.slot.newest(record).is_some_and(|version| version.meta().number() == txn.mark) {
             let own = txn.writes.of(record);
-            return Ok(txn.writes.words(own).map(|words| &*words));
+            return Ok(txn.writes.value(own));
         }
         let Txn { dependencies, slot, begin, .. } = &mut *txn;
         let version = dependencies.visible(slot, record, *begin, self.speculates);

@@ -219,7 +219,7 @@ impl Scheme for HekatonLocking {
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
         if let Some(own) = txn.own(record) {
-            return Ok(txn.writes.words(own).map(|words| &*words));
+            return Ok(txn.writes.value(own));
         }
         let mut as_of = txn.begin;
         if !txn.is_snapshot {

@@ -233,7 +233,7 @@ impl Scheme for Mv2pl {
         } else {
             let at = self.lock(txn, record, Mode::Shared)?;
             if let Some(own) = txn.locks.get(at).own {
-                return Ok(txn.writes.words(own).map(|words| &*words));
+                return Ok(txn.writes.value(own));
             }
             txn.slot.newest(record)
         };

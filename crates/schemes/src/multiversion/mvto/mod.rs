@@ -151,7 +151,7 @@ impl Scheme for Mvto {
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
         match txn.see(record)? {
-            Seen::Own(at) => Ok(txn.writes.words(at).map(|words| &*words)),
+            Seen::Own(at) => Ok(txn.writes.value(at)),
             Seen::Value(version) => Ok(txn.slot.words(version)),
             Seen::Nothing => Ok(None),
         }

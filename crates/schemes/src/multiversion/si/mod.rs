@@ -210,7 +210,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
         match txn.see(&self.certifier, record)? {
-            Seen::Own(at) => Ok(txn.writes.words(at).map(|words| &*words)),
+            Seen::Own(at) => Ok(txn.writes.value(at)),
             Seen::Value(version) => Ok(txn.slot.words(version)),
             Seen::Nothing => Ok(None),
         }

@@ -13,8 +13,8 @@ pub mod hint {
 
     pub use crate::host::{prefetch, prefetch_for_write};
 
-    /// Says that the caller, who has the latch of this plain memory, reads it. Does nothing but in simulations, which
-    /// see no other access than those to shared words. For memory that other workers write.
+    /// Says that the caller, who has the latch or the loan of this plain memory, reads it. Does nothing but in
+    /// simulations, which see no other access than those to shared words. For memory that other workers write.
     #[inline(always)]
     pub fn reads<T: ?Sized>(_memory: &T) {}
 

@@ -242,8 +242,8 @@ pub mod hint {
         hook::prefetch(address.addr(), true);
     }
 
-    /// Tells the scheduler that the caller, who has the latch of this plain memory, reads it: where time passes, that
-    /// is an access.
+    /// Tells the scheduler that the caller, who has the latch or the loan of this plain memory, reads it: where time
+    /// passes, that is an access.
     #[inline]
     pub fn reads<T: ?Sized>(memory: &T) {
         hook::guarded(Access::Load, core::ptr::from_ref(memory).addr(), size_of_val(memory));

@@ -388,6 +388,7 @@ fn simulation(plan: &Plan, record: &Record) -> Option<Simulation> {
         basis: of.weakest().name().to_owned(),
         trust: of.trust().to_owned(),
         half_width: record.measured.series.half_width(),
+        stalled_s: seconds(record.measured.series.stalled_ns),
         accesses: costs.counts.accesses,
         implicit_rows: costs.implicit_rows,
         host_s: seconds(costs.host_ns),

@@ -30,6 +30,9 @@ pub struct Simulation {
     /// Half the width of the 95% interval of the throughput by batch means, as a share of the throughput; `null` if the
     /// run was too short to tell.
     pub half_width: Option<f64>,
+    /// The seconds of simulated time at the end of the run in which nothing was committed, if the run was given up for
+    /// that; else 0.
+    pub stalled_s: f64,
     /// The number of accesses to shared words, or of copies, of all workers.
     pub accesses: u64,
     /// The rows that were not loaded: those that transactions touched were made then, and the others never. 0 if all

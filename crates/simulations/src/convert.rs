@@ -109,8 +109,17 @@ pub(crate) fn series(series: stepped::ThroughputSeries) -> native::ThroughputSer
         warmup_ns,
         measured_ns,
         is_warm,
+        stalled_ns,
     } = series;
-    native::ThroughputSeries { interval_ns, warmup_txn_s, measured_txn_s, warmup_ns, measured_ns, is_warm }
+    native::ThroughputSeries {
+        interval_ns,
+        warmup_txn_s,
+        measured_txn_s,
+        warmup_ns,
+        measured_ns,
+        is_warm,
+        stalled_ns,
+    }
 }
 
 /// The verdict of the check.

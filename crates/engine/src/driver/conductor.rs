@@ -27,13 +27,17 @@ pub struct ThroughputSeries {
     pub measured_ns: u64,
     /// Whether the warm-up ended because the run was steady; `None` if the job has no test of steadiness.
     pub is_warm: Option<bool>,
+    /// The nanoseconds at the end of the run in which nothing was committed, if the run was given up for that; else 0.
+    pub stalled_ns: u64,
 }
 
 /// Moves a timed run from stage to stage.
-pub(super) fn conduct(job: &Job, control: &Control) -> ThroughputSeries {
+///
+/// All clients together wait at most `waits_ns` nanoseconds for something other than each other.
+pub(super) fn conduct(job: &Job, waits_ns: u64, control: &Control) -> ThroughputSeries {
     let (warmup_ns, measured_ns, cooldown_ns) = match job.limit {
         Limit::Time { warmup_ns, measured_ns, cooldown_ns } => (warmup_ns, measured_ns, cooldown_ns),
-        Limit::Estimate(estimate) => return estimate::conduct(estimate, job, control),
+        Limit::Estimate(estimate) => return estimate::conduct(estimate, job, waits_ns, control),
         Limit::Requests(_) => return ThroughputSeries::default(),
     };
     let mut series =
@@ -120,7 +124,7 @@ mod tests {
     #[test]
     fn all_stages_pass_and_their_intervals_are_kept() {
         let control = Control::new(1);
-        let series = conduct(&timed(40, 60, 1), &control);
+        let series = conduct(&timed(40, 60, 1), 0, &control);
         assert_eq!(control.stage(), Stage::Stopping);
         // If the conductor oversleeps, there are fewer intervals.
         assert!((1..=4).contains(&series.warmup_txn_s.len()), "{series:?}");
@@ -133,7 +137,7 @@ mod tests {
     fn a_warm_up_ends_when_the_run_is_steady_and_not_after_its_limit() {
         let judged = |is_steady: fn(&[f64]) -> bool, warmup_ms| {
             let job = Job { is_steady: Some(is_steady), ..timed(warmup_ms, 10, 0) };
-            conduct(&job, &Control::new(1))
+            conduct(&job, 0, &Control::new(1))
         };
         let steady = judged(|so_far| so_far.len() == 3, 60_000);
         assert_eq!((steady.warmup_txn_s.len(), steady.is_warm), (3, Some(true)));
@@ -144,7 +148,7 @@ mod tests {
     fn an_interrupted_run_is_conducted_to_its_end_at_once() {
         let control = Control::new(1);
         control.interrupt();
-        let series = conduct(&timed(3_600_000, 3_600_000, 3_600_000), &control);
+        let series = conduct(&timed(3_600_000, 3_600_000, 3_600_000), 0, &control);
         assert_eq!((series.measured_txn_s.len(), control.stage()), (0, Stage::Stopping));
     }
 }

@@ -7,7 +7,9 @@
 use sync::clock;
 
 use super::conductor::{sleep, watch};
-use super::{Control, Estimate, Job, Stage, ThroughputSeries};
+use super::sender::THINKS_AT_MOST;
+use super::{Arrivals, Control, Estimate, Job, OpenLoop, Process, Stage, ThroughputSeries};
+use crate::Pace;
 
 /// The number of batches.
 const BATCHES: usize = 20;
@@ -23,23 +25,28 @@ const ENDING_NS: u64 = 1_000_000_000;
 /// More messages than a transaction has.
 const MESSAGES: u64 = 1_000;
 
-/// Moves the run from stage to stage.
-pub(super) fn conduct(estimate: Estimate, job: &Job, control: &Control) -> ThroughputSeries {
+/// Moves the run from stage to stage. All clients together wait at most `waits_ns` nanoseconds for something other than
+/// each other: longer without a commit, and the run is given up.
+pub(super) fn conduct(estimate: Estimate, job: &Job, waits_ns: u64, control: &Control) -> ThroughputSeries {
     let Estimate { warmup_commits, commits, error, patience, longest_ns } = estimate;
+    let stalled_ns = Estimate::STALLED_NS.saturating_add(waits_ns);
+    let counted = commits.saturating_mul(patience).saturating_add(warmup_commits);
+    let longest_ns = longest_ns.saturating_add(waits_ns.saturating_mul(counted));
     let begun_ns = clock::now_ns();
     let passed_ns = || clock::now_ns() - begun_ns;
     control.enter(Stage::WarmUp);
     let all = |of_worker: u64| of_worker.saturating_mul(job.workers as u64);
-    let mut last = (0, begun_ns);
+    let (mut last, mut given_up_ns) = ((0, begun_ns), 0);
     while control.progress().0 < all(warmup_commits) && passed_ns() < longest_ns {
-        let nap_ns = (passed_ns() / 8).clamp(FIRST_LOOK_NS, Estimate::STALLED_NS / 8);
+        let nap_ns = (passed_ns() / 8).clamp(FIRST_LOOK_NS, stalled_ns / 8);
         if sleep(control, clock::now_ns() + nap_ns).is_none() {
             break;
         }
         let (commits, now_ns) = (control.progress().0, clock::now_ns());
         if commits > last.0 {
             last = (commits, now_ns);
-        } else if now_ns - last.1 >= Estimate::STALLED_NS {
+        } else if now_ns - last.1 >= stalled_ns {
+            given_up_ns = now_ns - last.1;
             control.interrupt();
         }
     }
@@ -54,12 +61,14 @@ pub(super) fn conduct(estimate: Estimate, job: &Job, control: &Control) -> Throu
         let is_enough = || control.progress().0 - warm >= all(commits);
         let is_good = || half_width(rates).is_some_and(|found| found <= error);
         let is_late = rates.len() as u64 >= patience * BATCHES as u64 || passed_ns() >= longest_ns;
-        is_stalled(rates, interval_ns)
+        idle_ns(rates, interval_ns) >= stalled_ns
             || rates.len().is_multiple_of(BATCHES) && (is_late || is_enough() && is_good())
     };
     watch(control, interval_ns, longest_ns, &mut series.measured_txn_s, is_over);
     series.measured_ns = passed_ns() - warmup_ns;
-    if !is_stalled(&series.measured_txn_s, interval_ns) {
+    let idle_ns = idle_ns(&series.measured_txn_s, interval_ns);
+    series.stalled_ns = if idle_ns >= stalled_ns { idle_ns } else { given_up_ns };
+    if series.stalled_ns == 0 {
         // Workers that end give back what they have, all at the same time, and others wait for that in the midst of a
         // transaction: no transaction that counts may be among these.
         control.enter(Stage::CoolDown);
@@ -67,15 +76,31 @@ pub(super) fn conduct(estimate: Estimate, job: &Job, control: &Control) -> Throu
         watch(control, cooldown_ns, cooldown_ns, &mut Vec::new(), |_| false);
     }
     control.enter(Stage::Stopping);
-    let waits_ns = job.pause_ns.saturating_add(job.traffic.rtt_ns.saturating_mul(MESSAGES));
     clock::end_within(ENDING_NS.saturating_add(waits_ns));
     series
 }
 
-/// Whether the last intervals, together [`Estimate::STALLED_NS`] or longer, have no commits.
-fn is_stalled(rates: &[f64], interval_ns: u64) -> bool {
-    let stalled = Estimate::STALLED_NS.div_ceil(interval_ns) as usize;
-    rates.len() >= stalled && rates[rates.len() - stalled..].iter().all(|rate| *rate <= 0.0)
+/// The length of the last intervals that have no commits, in nanoseconds.
+fn idle_ns(rates: &[f64], interval_ns: u64) -> u64 {
+    rates.iter().rev().take_while(|rate| **rate <= 0.0).count() as u64 * interval_ns
+}
+
+/// The longest time for which all clients of a job may wait for something other than each other, in nanoseconds: for
+/// messages, pauses and arrivals, and at terminals, which wait according to these paces.
+pub(super) fn waits_ns(job: &Job, paces: impl Iterator<Item = Pace>) -> u64 {
+    let traffic = &job.traffic;
+    let cycles_ns = paces.map(|pace| pace.before_ns as f64 + THINKS_AT_MOST * pace.after_mean_ns as f64);
+    let paced_ns = if traffic.is_paced { cycles_ns.fold(0.0, f64::max) } else { 0.0 };
+    let gap_ns = match traffic.arrivals {
+        Arrivals::Closed => 0.0,
+        Arrivals::Open(OpenLoop { process, rate_txn_s, .. }) => {
+            let off_ns = if let Process::Bursty { off_ns, .. } = process { off_ns as f64 } else { 0.0 };
+            // A longer one is expected once in 22,000, since they are distributed exponentially.
+            10.0 * (1e9 * traffic.batch as f64 / rate_txn_s + off_ns)
+        }
+    };
+    let messages_ns = traffic.rtt_ns.saturating_mul(MESSAGES);
+    job.pause_ns.saturating_add(messages_ns).saturating_add((paced_ns + gap_ns) as u64)
 }
 
 /// Half the width of the interval of 95% confidence of the mean of these rates, as a share of the mean. `None` if the
@@ -103,7 +128,22 @@ impl ThroughputSeries {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Traffic;
+    use super::super::tests::job;
     use super::*;
+
+    #[test]
+    fn clients_wait_for_messages_arrivals_and_people() {
+        let of = |traffic, pace| waits_ns(&Job { traffic, ..job(2) }, [Pace::NONE, pace].into_iter());
+        let pace = Pace { before_ns: 2, after_mean_ns: 3 };
+        assert_eq!(of(Traffic::default(), pace), 0, "nobody keeps to the pace");
+        assert_eq!(of(Traffic { is_paced: true, ..Traffic::default() }, pace), 32);
+        assert_eq!(of(Traffic { rtt_ns: 5, ..Traffic::default() }, pace), 5_000);
+        let open = |process| Arrivals::Open(OpenLoop { process, rate_txn_s: 1e8, queue_max: 1 });
+        let arriving = |process| Traffic { arrivals: open(process), batch: 3, ..Traffic::default() };
+        assert_eq!(of(arriving(Process::Poisson), pace), 300);
+        assert_eq!(of(arriving(Process::Bursty { on_ns: 1, off_ns: 7 }), pace), 370);
+    }
 
     #[test]
     fn equal_rates_leave_no_doubt_and_few_rates_say_nothing() {

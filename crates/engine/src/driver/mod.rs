@@ -109,7 +109,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// A run that commits nothing for so many nanoseconds is given up: it would commit nothing for ever.
+    /// A run that commits nothing for so many nanoseconds, beside the waits of its clients, is given up: it would commit
+    /// nothing for ever.
     pub const STALLED_NS: u64 = 20_000_000;
 }
 
@@ -545,13 +546,16 @@ pub fn drive<S: Scheme, V: Observe>(
     // In memory of its own: on the stack, the compiler would decide which of its words share a cache line.
     let (shared, types) = (Box::new(S::Driver::shared(db, job)), program.types());
     let part = |worker| Part { db, program, types, job, control, observe, worker };
-    let outcome = run_workers(job, control, types.len(), &|worker| S::Driver::work(part(worker), &shared));
+    let waits_ns = estimate::waits_ns(job, (0..types.len()).map(|kind| program.pace(kind)));
+    let work = |worker| S::Driver::work(part(worker), &shared);
+    let outcome = run_workers(job, waits_ns, control, types.len(), &work);
     RunOutcome { insight: db.scheme().insight(), ..outcome }
 }
 
 /// Runs the workers of a job, each by `work`: compiled once, and not for each scheme.
 fn run_workers(
     job: &Job,
+    waits_ns: u64,
     control: &Control,
     types: usize,
     work: &(dyn Fn(usize) -> (Tally, Ledger) + Sync),
@@ -563,7 +567,7 @@ fn run_workers(
     // One thread more conducts a timed run.
     let ended = workers::run(job.workers + usize::from(is_timed), job.pin, |worker| {
         if worker == job.workers {
-            return Ended::Conductor(conductor::conduct(job, control));
+            return Ended::Conductor(conductor::conduct(job, waits_ns, control));
         }
         Ended::Worker(work(worker))
     });

@@ -15,7 +15,7 @@ const PACES: u64 = 0x7061_6365_7321;
 /// The maximum time for which a client sleeps before it checks whether the run is over.
 const NAP_NS: u64 = 250_000_000;
 /// The maximum of a think time, as a multiple of the mean (TPC-C 5.2.5.4).
-const THINKS_AT_MOST: f64 = 10.0;
+pub(super) const THINKS_AT_MOST: f64 = 10.0;
 
 /// The sending side of a client.
 #[derive(Debug)]

@@ -379,25 +379,15 @@ fn idle(run: &Run) -> Option<(&'static str, String)> {
     if run.check.verdict == CheckVerdict::Failed {
         return None;
     }
-    let stalled_s = Estimate::STALLED_NS as f64 / 1e9;
-    let rates = run.series.as_ref().map_or(&[][..], |series| &series.measured_txn_s);
-    let interval_s = run.series.as_ref().map_or(0.0, |series| series.interval_s);
-    let idle_s = match rates.iter().rev().take_while(|rate| **rate <= 0.0).count() {
-        // A warm-up that ends before there were enough commits has stalled, or was too long.
-        0 if rates.is_empty() && run.is_warmup_steady == Some(false) && run.warmed_up_s >= stalled_s => {
-            stalled_s
-        }
-        idle => idle as f64 * interval_s,
-    };
-    // Intervals are whole nanoseconds, and their seconds are rounded.
-    if idle_s < stalled_s * 0.999_999 {
+    let stalled_s = run.simulation.as_ref().map_or(0.0, |simulation| simulation.stalled_s);
+    if stalled_s <= 0.0 {
         let has_none = run.throughput_txn_s.is_none_or(|rate| rate <= 0.0);
         return has_none.then(|| ("NO COMMITS", "counted none: ask for more with `--txns`.".to_owned()));
     }
     let hottest = run.simulation.as_ref().and_then(|simulation| simulation.hot_lines.first());
     let line = hottest
         .map_or_else(String::new, |line| format!("; they waited longest for a cache line, {}", line.name));
-    let time = duration((idle_s * 1e9) as u64);
+    let time = duration((stalled_s * 1e9) as u64);
     Some(("LIVELOCK", format!("committed nothing in its last {time} of simulated time{line}.")))
 }
 
@@ -489,22 +479,19 @@ mod tests {
     #[test]
     fn a_point_that_commits_nothing_for_long_is_a_livelock_with_its_line() {
         let line = HottestLine { name: "usertable row 3".to_owned(), share: 0.9 };
-        let simulation = Simulation { hot_lines: vec![line], ..Simulation::default() };
-        let mut run = Run { simulation: Some(simulation), throughput_txn_s: Some(0.0), ..Run::default() };
-        let head = |run: &Run| idle(run).map(|(head, _)| head);
-        assert_eq!(head(&run), Some("NO COMMITS"));
-        (run.is_warmup_steady, run.warmed_up_s) = (Some(false), 0.02);
-        assert_eq!(head(&run), Some("LIVELOCK"), "the warm-up was given up");
-        let series = |interval_s, rates: &[f64]| {
-            Some(Series { interval_s, measured_txn_s: rates.to_vec(), ..Series::default() })
+        let point = |stalled_s| {
+            let simulation = Simulation { hot_lines: vec![line.clone()], stalled_s, ..Simulation::default() };
+            Run { simulation: Some(simulation), throughput_txn_s: Some(0.0), ..Run::default() }
         };
-        run.series = series(0.01, &[0.0, 0.0]);
-        let (_, says) = idle(&run).expect("it made no commits");
-        assert!(says.contains("last 20.0 ms") && says.contains("usertable row 3"), "{says}");
-        run.throughput_txn_s = Some(1.0);
-        run.series = series(0.009, &[0.0, 5.0, 0.0, 0.0]);
-        assert_eq!(head(&run), None);
-        run.series = series(0.011, &[0.0, 5.0, 0.0, 0.0]);
-        assert_eq!(head(&run), Some("LIVELOCK"));
+        assert_eq!(idle(&point(0.0)).map(|(head, _)| head), Some("NO COMMITS"));
+        let (head, says) = idle(&point(0.02)).expect("it made no commits");
+        assert!(
+            head == "LIVELOCK" && says.contains("last 20.0 ms") && says.contains("usertable row 3"),
+            "{says}"
+        );
+        assert_eq!(idle(&Run { throughput_txn_s: Some(1.0), ..point(0.0) }), None);
+        let (head, _) =
+            idle(&Run { throughput_txn_s: Some(1.0), ..point(0.03) }).expect("it made none at its end");
+        assert_eq!(head, "LIVELOCK");
     }
 }

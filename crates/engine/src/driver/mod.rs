@@ -109,8 +109,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// A run that commits nothing for so many nanoseconds, beside the waits of its clients, is given up: it would commit
-    /// nothing for ever.
+    /// A run that commits nothing for so many nanoseconds, beside the waits of its clients, is given up: it would
+    /// commit nothing for ever.
     pub const STALLED_NS: u64 = 20_000_000;
 }
 

@@ -7,7 +7,6 @@ mod retest;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::driver::Estimate;
 use results::{CheckVerdict, HottestLine, Run, Simulation};
 use runs::Phase;
 
@@ -437,7 +436,6 @@ fn phase_names(results: &[Option<Run>]) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use results::Series;
 
     use super::*;
     use crate::StandardValues;

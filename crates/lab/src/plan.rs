@@ -465,8 +465,10 @@ fn job(
     let asked = request.clients.map(|count| count.of(workers));
     let clients = within("--clients", asked.or(terminals).unwrap_or(workers), workers, CLIENTS_MAX)
         .map_err(|refusal| Refusal(format!("{refusal}; each worker serves a client or more")))?;
+    let traffic = traffic(request, values, terminals.is_some())?;
+    let pause_ns = values.int("run.pause_us") * 1_000;
     let limit = match simulation {
-        Some(simulation) => simulation.limit(),
+        Some(simulation) => simulation.limit(pause_ns > 0 || !traffic.is_immediate()),
         None => time_limit(request)?,
     };
     Ok(Job {
@@ -475,7 +477,7 @@ fn job(
         retry: request.retry,
         limit,
         seed: request.seed,
-        pause_ns: values.int("run.pause_us") * 1_000,
+        pause_ns,
         abort_ns: values.int("run.abort_us") * 1_000,
         backoff_ns: values.int("run.backoff_us") * 1_000,
         is_regulated: values.text("run.admission") == "regulated",
@@ -486,7 +488,7 @@ fn job(
         pin: request.pin,
         sample_every: values.int("run.sample_every"),
         latencies: true,
-        traffic: traffic(request, values, terminals.is_some())?,
+        traffic,
         is_steady: (request.until_steady && simulation.is_none()).then_some(steady::is_warm),
     })
 }

@@ -33,6 +33,8 @@ pub(crate) const PATIENCE: u64 = 10;
 const PATIENCE_MAX: u64 = 1_000;
 /// Nanoseconds of the simulated machine after which a run ends in any case.
 const LONGEST_NS: u64 = 10_000_000_000;
+/// The same of a run whose clients wait for messages, arrivals, pauses or people.
+const LONGEST_WAITING_NS: u64 = 400_000_000_000;
 /// Bytes that loading may take before rows are rather made when they are touched.
 const LOADED_MAX: u64 = 2 << 30;
 /// Bytes that a touched row takes beside its columns: its header, the bucket and the leaf that lead to it, and its
@@ -200,14 +202,15 @@ impl SimulationPlan {
         needed_bytes(&loaded).saturating_add(touched as u64)
     }
 
-    /// Returns the limit of runs: they end when their throughput is known well enough.
-    pub(crate) fn limit(&self) -> Limit {
+    /// Returns the limit of runs, whose clients may wait for something other than each other: they end when their
+    /// throughput is known well enough.
+    pub(crate) fn limit(&self, clients_wait: bool) -> Limit {
         Limit::Estimate(Estimate {
             warmup_commits: self.warmup_txns,
             commits: self.txns,
             error: ERROR_MAX,
             patience: self.patience,
-            longest_ns: LONGEST_NS,
+            longest_ns: if clients_wait { LONGEST_WAITING_NS } else { LONGEST_NS },
         })
     }
 

@@ -30,8 +30,6 @@ const MESSAGES: u64 = 1_000;
 pub(super) fn conduct(estimate: Estimate, job: &Job, waits_ns: u64, control: &Control) -> ThroughputSeries {
     let Estimate { warmup_commits, commits, error, patience, longest_ns } = estimate;
     let stalled_ns = Estimate::STALLED_NS.saturating_add(waits_ns);
-    let counted = commits.saturating_mul(patience).saturating_add(warmup_commits);
-    let longest_ns = longest_ns.saturating_add(waits_ns.saturating_mul(counted));
     let begun_ns = clock::now_ns();
     let passed_ns = || clock::now_ns() - begun_ns;
     control.enter(Stage::WarmUp);

@@ -89,7 +89,7 @@ impl Default for Traffic {
 
 impl Traffic {
     /// Whether a client sends its next request at once, without any wait before it.
-    pub(super) fn is_immediate(&self) -> bool {
+    pub fn is_immediate(&self) -> bool {
         self.rtt_ns == 0 && self.batch == 1 && self.arrivals == Arrivals::Closed && !self.is_paced
     }
 

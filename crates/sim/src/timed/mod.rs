@@ -289,7 +289,7 @@ impl Scheduler for Timed {
     fn end_within(&self, ns: u64) {
         let state = &mut *self.state.borrow_mut();
         let at = state.workers[state.running].clock.saturating_add(ns.saturating_mul(1_000));
-        state.turns.set(state.workers.len(), at);
+        state.turns.set(state.workers.len(), at.min(turns::LATEST));
     }
 
     fn drain(&self) {
@@ -561,7 +561,9 @@ impl State {
     fn wait(&mut self, access: Access) -> usize {
         let number = self.running;
         let until = match access {
-            Access::Wait { until_ns: Some(until_ns) } => Some(until_ns.saturating_mul(1_000)),
+            Access::Wait { until_ns: Some(until_ns) } => {
+                Some(until_ns.saturating_mul(1_000).min(turns::LATEST))
+            }
             _ => None,
         };
         // Who looks in vain again and again looks less often: so not all who wait for a latch go for it at once.

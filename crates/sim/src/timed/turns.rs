@@ -3,6 +3,9 @@
 /// Bits of a worker's number in a turn.
 const WORKER_BITS: u32 = 15;
 
+/// The latest time of a turn, in picoseconds: some nine minutes.
+pub(super) const LATEST: u64 = (1 << (u64::BITS - WORKER_BITS)) - 2;
+
 /// The turn of a worker that has none.
 const NEVER: u64 = u64::MAX;
 
@@ -24,7 +27,7 @@ impl Turns {
         Self { nodes: vec![NEVER; 2 * workers.next_power_of_two()] }
     }
 
-    /// Lets a worker go on from a time on, whatever its turn was before.
+    /// Lets a worker go on from a time on, at the [`LATEST`], whatever its turn was before.
     #[inline]
     pub(super) fn set(&mut self, worker: usize, at: u64) {
         self.put(worker, turn(worker, at));
@@ -106,5 +109,7 @@ mod tests {
         let mut turns = Turns::new(1);
         turns.set(0, 7);
         assert_eq!((turns.take(), turns.take()), (Some((0, 7)), None));
+        turns.set(0, LATEST);
+        assert_eq!(turns.take(), Some((0, LATEST)));
     }
 }

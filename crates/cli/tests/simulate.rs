@@ -206,17 +206,23 @@ fn a_single_run_can_be_simulated_and_is_the_same_again() {
 
 #[test]
 fn waits_of_clients_are_simulated_however_long_they_are() {
-    let tiny = "--set tpcc.items=200 --set tpcc.customers_per_district=30 --txns 20 --warmup-txns 5";
+    let tiny = "--set tpcc.items=200 --set tpcc.customers_per_district=30";
     for waits in
         ["--set tpcc.terminals=on", "--mode interactive --rtt-us 15000", "--arrivals poisson --rate 20"]
     {
         let line = format!("run tpcc --machine epyc --workers 2 --clients 10 --scheme silo {tiny} {waits}");
-        let run = &lines(&format!("{line} --format json"))[0];
+        let run = &lines(&format!("{line} --txns 20 --warmup-txns 5 --format json"))[0];
         let (commits, seconds) = (run["commits"].as_u64(), run["measured_s"].as_f64());
         // A terminal keys and thinks for some 20 seconds a transaction.
         assert!(commits >= Some(40) && seconds > Some(0.5), "{waits}: {commits:?} in {seconds:?} s");
         assert_eq!(run["simulation"]["stalled_s"], 0.0, "{waits}");
     }
+    let line = format!("simulate tpcc --machine epyc --cores 2 --scheme silo --set tpcc.terminals=on {tiny}");
+    let hour = &lines(&format!("{line} --txns 500 --warmup-txns 200 --format json"))[0];
+    assert!(
+        hour["measured_s"].as_f64() > Some(1_000.0),
+        "a warehouse makes half a transaction a second: {hour}"
+    );
 }
 
 /// The instructions of a transaction that cachegrind counts (`cargo xtask path-length`), for rows of 104 bytes.

@@ -34,7 +34,7 @@ const PATIENCE_MAX: u64 = 1_000;
 /// Nanoseconds of the simulated machine after which a run ends in any case.
 const LONGEST_NS: u64 = 10_000_000_000;
 /// The same of a run whose clients wait for messages, arrivals, pauses or people.
-const LONGEST_WAITING_NS: u64 = 400_000_000_000;
+const LONGEST_WAITING_NS: u64 = 4_000_000_000_000;
 /// Bytes that loading may take before rows are rather made when they are touched.
 const LOADED_MAX: u64 = 2 << 30;
 /// Bytes that a touched row takes beside its columns: its header, the bucket and the leaf that lead to it, and its

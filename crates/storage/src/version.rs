@@ -229,9 +229,15 @@ fn data<S: Shape>(head: NonNull<VersionHead<S>>, words: u32) -> NonNull<[u64]> {
 
 /// A version that is being written; nobody else reads its words before it is sealed or lent.
 pub struct Pending<'db, S: Shape> {
-    version: VersionRef<'db, S>,
-    is_lent: bool,
+    head: NonNull<VersionHead<S>>,
+    /// The number of words; with `IS_LENT`, if the version is lent. A handle is moved often, so it has two words.
+    words: u32,
+    attempt: u32,
+    db: PhantomData<&'db S>,
 }
+
+/// A bit above all widths of versions.
+const IS_LENT: u32 = 1 << 31;
 
 // SAFETY: it is the only handle through which the words are written, and they are plain data.
 unsafe impl<S: Shape> Send for Pending<'_, S> {}
@@ -241,7 +247,9 @@ impl<'db, S: Shape> Pending<'db, S> {
     /// The version was claimed by the caller and is known to nobody else.
     #[inline]
     pub(crate) unsafe fn new(version: VersionRef<'db, S>) -> Self {
-        Self { version, is_lent: false }
+        let VersionRef { head, words, attempt, db } = version;
+        debug_assert!(words < IS_LENT, "no memory has such a width");
+        Self { head, words, attempt, db }
     }
 
     /// The words to write. They hold whatever the memory held before.
@@ -250,75 +258,77 @@ impl<'db, S: Shape> Pending<'db, S> {
     /// While the version is lent.
     #[inline]
     pub fn words(&mut self) -> &mut [u64] {
-        assert!(!self.is_lent, "a version that is lent is not written");
-        // SAFETY: invariant (1): this is the one `Pending`, borrowed mutably, and nobody copies the words.
-        unsafe { data(self.version.head, self.version.words).as_mut() }
+        assert!(!self.is_lent(), "a version that is lent is not written");
+        // SAFETY: invariant (1): this is the one `Pending`, borrowed mutably, and nobody holds a loan.
+        unsafe { data(self.head, self.words).as_mut() }
     }
 
     /// The words as they were written.
     #[inline]
     pub fn value(&self) -> &[u64] {
         // SAFETY: invariant (1): this is the one `Pending`, and others only read.
-        unsafe { data(self.version.head, self.version.words).as_ref() }
+        unsafe { data(self.head, self.words & !IS_LENT).as_ref() }
     }
 
     /// Lets others read the words, as they are and as the metadata was stored before, until the version is sealed or
     /// the loan [ends](Self::end_loan).
     #[inline]
     pub fn lend(&mut self) {
-        if !self.is_lent {
+        if !self.is_lent() {
             hint::writes(self.value());
             // Release: pairs with the Acquire in `VersionRef::is_lent` and in `VersionRef::loan`.
-            self.version.head().state.store(LENT, Ordering::Release);
-            self.is_lent = true;
+            self.version().head().state.store(LENT, Ordering::Release);
+            self.words |= IS_LENT;
         }
     }
 
     /// Whether the version is lent.
     #[inline]
     pub fn is_lent(&self) -> bool {
-        self.is_lent
+        self.words & IS_LENT != 0
     }
 
     /// Ends the loan, if there is one: waits until nobody holds it.
     #[inline]
     pub fn end_loan(&mut self) {
-        if self.is_lent {
+        if self.is_lent() {
             self.take_back();
         }
     }
 
     fn take_back(&mut self) {
-        let (state, mut backoff) = (&self.version.head().state, Backoff::new());
+        let (state, mut backoff) = (&self.version().head().state, Backoff::new());
         // From here on nobody takes the loan up. Acquire, both: pair with the Release of the readers.
         let mut now = state.fetch_sub(LENT - PENDING, Ordering::Acquire) - (LENT - PENDING);
         while now != PENDING {
             backoff.snooze();
             now = state.load(Ordering::Acquire);
         }
-        self.is_lent = false;
+        self.words &= !IS_LENT;
     }
 
     /// The version, to be compared and marked.
     #[inline]
     pub fn version(&self) -> VersionRef<'db, S> {
-        self.version
+        let Self { head, words, attempt, db } = *self;
+        VersionRef { head, words: words & !IS_LENT, attempt, db }
     }
 
     /// Gives the version up; nobody reads it from now on.
     #[inline]
     pub(crate) fn discard(mut self) -> VersionRef<'db, S> {
         self.end_loan();
-        self.version
+        self.version()
     }
 
     /// Completes the version: a reader that sees it sealed sees its words, and its metadata as stored before.
     #[inline]
     pub fn seal(mut self) -> VersionRef<'db, S> {
         self.end_loan();
+        let version = self.version();
         // Release: pairs with the Acquire in `is_sealed`.
-        self.version.head().state.store(SEALED, Ordering::Release);
-        self.version
+        version.head().state.store(SEALED, Ordering::Release);
+        version
     }
 }
 
@@ -351,14 +361,14 @@ impl<'db, S: Shape<Data = Versioned>> RecordRef<'db, S> {
     pub fn push(self, new: &Pending<'db, S>, expected: Option<VersionRef<'db, S>>) -> bool {
         let expected = expected.map_or(core::ptr::null_mut(), |version| version.head.as_ptr());
         // Relaxed: the exchange below publishes it.
-        new.version.head().next.store(expected, Ordering::Relaxed);
+        new.version().head().next.store(expected, Ordering::Relaxed);
         // SeqCst: publishes the version's head, and pairs with the load in `Slot::newest`. Of a reader that
         // marks the record's header and then looks for the newest version, and a writer that pushes one
         // and then looks at the header, at least one sees the other, if the header is accessed so, too.
         // Relaxed on failure: nothing is read.
         self.versioned()
             .newest
-            .compare_exchange(expected, new.version.head.as_ptr(), Ordering::SeqCst, Ordering::Relaxed)
+            .compare_exchange(expected, new.head.as_ptr(), Ordering::SeqCst, Ordering::Relaxed)
             .is_ok()
     }
 
@@ -426,7 +436,7 @@ impl<S: Shape> fmt::Debug for Loan<'_, S> {
 
 impl<S: Shape> fmt::Debug for Pending<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Pending({:p})", self.version.head)
+        write!(f, "Pending({:p})", self.head)
     }
 }
 

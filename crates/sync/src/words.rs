@@ -52,7 +52,7 @@ pub fn copy(to: &[AtomicU64], from: &[AtomicU64]) {
     if backend::copy_words(to, from) {
         return;
     }
-    store_each(to, from, |word| word.load(Ordering::Relaxed)); // Relaxed: the caller's order.
+    store_each(to, from, |word| word.load(Ordering::Relaxed)); // Relaxed: the caller orders the copy.
 }
 
 #[inline]

@@ -8,7 +8,7 @@ use sync::clock;
 
 use super::conductor::{sleep, watch};
 use super::sender::THINKS_AT_MOST;
-use super::{Arrivals, Control, Estimate, Job, OpenLoop, Process, Stage, ThroughputSeries};
+use super::{Arrivals, Control, Estimate, Job, OpenLoop, Process, Retry, Stage, ThroughputSeries};
 use crate::Pace;
 
 /// The number of batches.
@@ -84,7 +84,7 @@ fn idle_ns(rates: &[f64], interval_ns: u64) -> u64 {
 }
 
 /// The longest time for which all clients of a job may wait for something other than each other, in nanoseconds: for
-/// messages, pauses and arrivals, and at terminals, which wait according to these paces.
+/// messages, arrivals and pauses, also after aborts, and at terminals, which wait according to these paces.
 pub(super) fn waits_ns(job: &Job, paces: impl Iterator<Item = Pace>) -> u64 {
     let traffic = &job.traffic;
     let cycles_ns = paces.map(|pace| pace.before_ns as f64 + THINKS_AT_MOST * pace.after_mean_ns as f64);
@@ -98,7 +98,8 @@ pub(super) fn waits_ns(job: &Job, paces: impl Iterator<Item = Pace>) -> u64 {
         }
     };
     let messages_ns = traffic.rtt_ns.saturating_mul(MESSAGES);
-    job.pause_ns.saturating_add(messages_ns).saturating_add((paced_ns + gap_ns) as u64)
+    let abort_ns = job.abort_ns + if job.retry == Retry::Fixed { job.backoff_ns } else { 0 };
+    (job.pause_ns + abort_ns).saturating_add(messages_ns).saturating_add((paced_ns + gap_ns) as u64)
 }
 
 /// Half the width of the interval of 95% confidence of the mean of these rates, as a share of the mean. `None` if the
@@ -137,6 +138,9 @@ mod tests {
         assert_eq!(of(Traffic::default(), pace), 0, "nobody keeps to the pace");
         assert_eq!(of(Traffic { is_paced: true, ..Traffic::default() }, pace), 32);
         assert_eq!(of(Traffic { rtt_ns: 5, ..Traffic::default() }, pace), 5_000);
+        let pauses = Job { pause_ns: 1, abort_ns: 20, backoff_ns: 300, ..job(2) };
+        assert_eq!(waits_ns(&Job { retry: Retry::Fixed, ..pauses }, [].into_iter()), 321);
+        assert_eq!(waits_ns(&Job { retry: Retry::Immediate, ..pauses }, [].into_iter()), 21);
         let open = |process| Arrivals::Open(OpenLoop { process, rate_txn_s: 1e8, queue_max: 1 });
         let arriving = |process| Traffic { arrivals: open(process), batch: 3, ..Traffic::default() };
         assert_eq!(of(arriving(Process::Poisson), pace), 300);

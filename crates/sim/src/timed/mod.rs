@@ -289,7 +289,8 @@ impl Scheduler for Timed {
     fn end_within(&self, ns: u64) {
         let state = &mut *self.state.borrow_mut();
         let at = state.workers[state.running].clock.saturating_add(ns.saturating_mul(1_000));
-        state.turns.set(state.workers.len(), at.min(turns::LATEST));
+        // Before the turns of all who wait for longer than a turn can tell: they would wait for ever.
+        state.turns.set(state.workers.len(), at.min(state.turns.latest() - 1));
     }
 
     fn drain(&self) {
@@ -562,7 +563,7 @@ impl State {
         let number = self.running;
         let until = match access {
             Access::Wait { until_ns: Some(until_ns) } => {
-                Some(until_ns.saturating_mul(1_000).min(turns::LATEST))
+                Some(until_ns.saturating_mul(1_000).min(self.turns.latest()))
             }
             _ => None,
         };

@@ -1,10 +1,7 @@
 //! The turns of workers: whose time is the least.
 
-/// Bits of a worker's number in a turn.
-const WORKER_BITS: u32 = 15;
-
-/// The latest time of a turn, in picoseconds: some nine minutes.
-pub(super) const LATEST: u64 = (1 << (u64::BITS - WORKER_BITS)) - 2;
+/// The greatest number of bits of a worker's number in a turn.
+const WORKER_BITS_MAX: u32 = 15;
 
 /// The turn of a worker that has none.
 const NEVER: u64 = u64::MAX;
@@ -18,32 +15,40 @@ const NEVER: u64 = u64::MAX;
 pub(super) struct Turns {
     /// The root is number 1, and the children of `n` are `2n` and `2n + 1`.
     nodes: Vec<u64>,
+    /// Bits of a worker's number in a turn, below the time.
+    worker_bits: u32,
 }
 
 impl Turns {
     /// No turns of so many workers.
     pub(super) fn new(workers: usize) -> Self {
-        assert!(workers <= 1 << WORKER_BITS, "a worker's number has its place in a turn");
-        Self { nodes: vec![NEVER; 2 * workers.next_power_of_two()] }
+        assert!(workers <= 1 << WORKER_BITS_MAX, "a worker's number has its place in a turn");
+        let leaves = workers.next_power_of_two();
+        Self { nodes: vec![NEVER; 2 * leaves], worker_bits: leaves.ilog2() }
     }
 
-    /// Lets a worker go on from a time on, at the [`LATEST`], whatever its turn was before.
+    /// The latest time of a turn, in picoseconds: two and a half hours with 2,048 workers, and longer with fewer.
+    pub(super) fn latest(&self) -> u64 {
+        (NEVER >> self.worker_bits) - 1
+    }
+
+    /// Lets a worker go on from a time on, at the [latest](Self::latest) one, whatever its turn was before.
     #[inline]
     pub(super) fn set(&mut self, worker: usize, at: u64) {
-        self.put(worker, turn(worker, at));
+        self.put(worker, self.turn(worker, at));
     }
 
     /// Whether no other worker's turn comes before that of this worker at this time.
     #[inline]
     pub(super) fn is_first(&self, worker: usize, at: u64) -> bool {
-        turn(worker, at) < self.nodes[1]
+        self.turn(worker, at) < self.nodes[1]
     }
 
     /// The worker whose turn is first.
     #[inline]
     pub(super) fn first(&self) -> Option<usize> {
         let turn = self.nodes[1];
-        (turn != NEVER).then_some(worker_of(turn))
+        (turn != NEVER).then_some(self.worker_of(turn))
     }
 
     /// Takes the first turn: its worker and its time.
@@ -53,9 +58,19 @@ impl Turns {
         if turn == NEVER {
             return None;
         }
-        let worker = worker_of(turn);
+        let worker = self.worker_of(turn);
         self.put(worker, NEVER);
-        Some((worker, turn >> WORKER_BITS))
+        Some((worker, turn >> self.worker_bits))
+    }
+
+    #[inline]
+    fn turn(&self, worker: usize, at: u64) -> u64 {
+        at << self.worker_bits | worker as u64
+    }
+
+    #[inline]
+    fn worker_of(&self, turn: u64) -> usize {
+        (turn & ((1 << self.worker_bits) - 1)) as usize
     }
 
     #[inline]
@@ -71,16 +86,6 @@ impl Turns {
             self.nodes[node] = earlier;
         }
     }
-}
-
-#[inline]
-fn worker_of(turn: u64) -> usize {
-    (turn & ((1 << WORKER_BITS) - 1)) as usize
-}
-
-#[inline]
-fn turn(worker: usize, at: u64) -> u64 {
-    at << WORKER_BITS | worker as u64
 }
 
 #[cfg(test)]
@@ -109,7 +114,18 @@ mod tests {
         let mut turns = Turns::new(1);
         turns.set(0, 7);
         assert_eq!((turns.take(), turns.take()), (Some((0, 7)), None));
-        turns.set(0, LATEST);
-        assert_eq!(turns.take(), Some((0, LATEST)));
+    }
+
+    #[test]
+    fn the_latest_time_is_hours_away() {
+        for workers in [1, 2, 3, 1_570, 2_048] {
+            let mut turns = Turns::new(workers);
+            let latest = turns.latest();
+            assert!(latest > 9_000_000_000_000_000, "{workers} workers, {latest} ps");
+            turns.set(workers - 1, latest);
+            turns.set(0, latest - 1);
+            assert_eq!(turns.take(), Some((0, latest - 1)), "{workers} workers");
+            assert_eq!(turns.take(), (workers > 1).then_some((workers - 1, latest)), "{workers} workers");
+        }
     }
 }

@@ -174,8 +174,8 @@ impl Courses {
 
     /// Begins a run of the transaction at a place, and returns its count.
     fn enter(&self, place: usize) -> u64 {
-        // Relaxed, both: only its transaction changes the count of a course, and who finds a version lent by this run
-        // sees the store.
+        // Relaxed, both: only its transaction changes the count of a course, and a reader that finds a version lent by
+        // this run sees the store.
         let count = self.0[place].load(Ordering::Relaxed);
         let is_new = count & ENDS != 0;
         if is_new {
@@ -186,7 +186,7 @@ impl Courses {
 
     /// Ends a run.
     fn leave(&self, place: usize, count: u64) {
-        // Release: pairs with the Acquire in `verdict` and `borrow`.
+        // Release: pairs with the Acquire in `verdict`.
         self.0[place].store(count, Ordering::Release);
     }
 }

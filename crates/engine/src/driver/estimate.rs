@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(of(Traffic { rtt_ns: 5, ..Traffic::default() }, pace), 5_000);
         let pauses = Job { pause_ns: 1, abort_ns: 20, backoff_ns: 300, ..job(2) };
         assert_eq!(waits_ns(&Job { retry: Retry::Fixed, ..pauses }, [].into_iter()), 321);
-        assert_eq!(waits_ns(&Job { retry: Retry::Immediate, ..pauses }, [].into_iter()), 21);
+        assert_eq!(waits_ns(&Job { retry: Retry::Same, ..pauses }, [].into_iter()), 21);
         let open = |process| Arrivals::Open(OpenLoop { process, rate_txn_s: 1e8, queue_max: 1 });
         let arriving = |process| Traffic { arrivals: open(process), batch: 3, ..Traffic::default() };
         assert_eq!(of(arriving(Process::Poisson), pace), 300);

@@ -203,9 +203,8 @@ pub(crate) struct Simulate {
     /// A setting: see `contend list settings`
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Give the schemes the settings of their authors, where the standard ones differ: see `contend list settings`
-    #[arg(long)]
-    published: bool,
+    #[command(flatten)]
+    authors: Authors,
     #[command(flatten)]
     seats: Seats,
     /// The seed of all random numbers
@@ -228,13 +227,18 @@ pub(crate) struct Simulate {
 }
 
 impl Simulate {
+    /// Whether differences from the schemes' authors are to be stated.
+    pub(crate) fn is_tuned(&self) -> bool {
+        self.authors.tuned
+    }
+
     /// The question that these arguments ask.
     pub(crate) fn question(&self) -> ScalingQuestion {
         let request = Request {
             machine: Some(self.machine.clone()),
             schemes: self.scheme.clone(),
             set: self.set.clone(),
-            standard: standard(self.published),
+            standard: self.authors.standard(),
             seed: self.seed,
             check: !self.no_check,
             ..Request::new(&self.workload)
@@ -633,12 +637,8 @@ struct Choice {
     /// A setting: see `contend list settings`
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Give the schemes the settings of their authors, where the standard ones differ: see `contend list settings`
-    #[arg(long)]
-    published: bool,
-    /// State in the text which standard settings of the schemes differ from those of their authors
-    #[arg(long, conflicts_with = "published")]
-    tuned: bool,
+    #[command(flatten)]
+    authors: Authors,
 }
 
 #[derive(Debug, clap::Args)]
@@ -818,21 +818,34 @@ impl Choice {
             clients: self.clients,
             seed: self.seed,
             set: self.set.clone(),
-            standard: standard(self.published),
+            standard: self.authors.standard(),
             ..Request::new(&self.workload)
         }
     }
 }
 
-/// Returns the values of settings that are not given.
-fn standard(published: bool) -> StandardValues {
-    if published { StandardValues::Published } else { StandardValues::Tuned }
+/// The settings of the schemes' authors.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct Authors {
+    /// Give the schemes the settings of their authors, where the standard ones differ: see `contend list settings`
+    #[arg(long)]
+    published: bool,
+    /// State in the text which standard settings differ from those of the schemes' authors; JSON has them anyway
+    #[arg(long, conflicts_with = "published")]
+    tuned: bool,
+}
+
+impl Authors {
+    /// Returns the values of settings that are not given.
+    fn standard(self) -> StandardValues {
+        if self.published { StandardValues::Published } else { StandardValues::Tuned }
+    }
 }
 
 impl Explain {
     /// Whether differences from the schemes' authors are to be stated.
     pub(crate) fn is_tuned(&self) -> bool {
-        self.choice.tuned
+        self.choice.authors.tuned
     }
 
     pub(crate) fn request(&self) -> Request {
@@ -843,7 +856,7 @@ impl Explain {
 impl Run {
     /// Whether differences from the schemes' authors are to be stated.
     pub(crate) fn is_tuned(&self) -> bool {
-        self.choice.tuned
+        self.choice.authors.tuned
     }
 
     /// The request that these arguments make.

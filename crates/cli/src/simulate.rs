@@ -17,6 +17,9 @@ pub(crate) fn simulate(catalogue: Catalogue, args: &Simulate, out: &mut Out) -> 
     live::take_interrupts();
     if args.format == Format::Text {
         out.print(&study.header());
+        if args.is_tuned() {
+            out.print(&study.tuned());
+        }
     }
     let board = Board {
         study: &study,

@@ -170,13 +170,14 @@ fn results_say_that_they_are_simulated_and_on_which_machine() {
 
 #[test]
 fn text_has_the_tables_and_says_how_far_to_trust_them() {
-    let ended = output(&point("silo,aria", "--cores 1,2").replace("json", "text"));
+    let ended = output(&point("silo,aria", "--cores 1,2 --tuned").replace("json", "text"));
     let text = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(0), "{text}");
     for says in [
         "SIMULATED: Two AMD EPYC 7742",
         " assumed (docs/book/machines.md)",
         "no absolute figure before calibration",
+        "tuned: silo.write_order=written, as published address",
         "1 core",
         "2 cores",
         "contention",

@@ -73,6 +73,7 @@ pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Run {
             measured_txn_s: series.measured_txn_s.clone(),
         }),
         counts: counts(&totals, may_queue, is_result),
+        tuned: plan.tuned(&plan.subjects[record.subject]).collect(),
         simulation: simulation(plan, record),
         ..Run::default()
     }
@@ -480,9 +481,9 @@ pub(crate) mod tests {
     use engine::driver::Arrived;
 
     use super::*;
-    use crate::Request;
     use crate::measure::tests::{failed, record};
     use crate::registry::tests::catalogue;
+    use crate::{Request, StandardValues};
 
     /// Returns the run of an object, which need not have all names.
     pub(crate) fn given(object: Value) -> Run {
@@ -607,6 +608,19 @@ pub(crate) mod tests {
         );
         let object = run(&relaxed.expect("legal"), &record(0, 0, 400), &Machine::default());
         assert_eq!(object["isolation"], "serializable");
+    }
+
+    #[test]
+    fn a_run_states_the_settings_that_its_authors_have_at_other_values() {
+        let of = |standard| {
+            let request =
+                Request { schemes: Some("silo".to_owned()), standard, ..Request::new("ycsb") };
+            run(&Plan::new(catalogue(), &request).expect("legal"), &record(0, 0, 400), &Machine::default())
+        };
+        let tuned = of(StandardValues::Tuned)["tuned"].as_array().cloned().unwrap_or_default();
+        let order = tuned.iter().find(|tuned| tuned["setting"] == "silo.write_order").expect("it differs");
+        assert_eq!((&order["value"], &order["published"]), (&json!("written"), &json!("address")));
+        assert_eq!(of(StandardValues::Published).get("tuned"), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use engine::driver::{ClientMode, Job, Limit, Retry};
 use engine::entry::Published;
 use engine::setting::Values;
 use engine::{Admits, Drive, Family, Forecast, Info, Isolation, levers};
+use results::TunedSetting;
 use runs::{Layout, Spec, WorkloadInfo};
 use serde_json::Value;
 use simulations::{FirstRows, SimulatedInstance, SimulationSpec};
@@ -598,6 +599,20 @@ fn have_versions_apart(subjects: &[PlannedScheme]) -> bool {
 }
 
 impl Plan {
+    /// Returns the settings of a scheme that have their standard values, where its authors have others.
+    pub(crate) fn tuned(&self, of: &PlannedScheme) -> impl Iterator<Item = TunedSetting> {
+        let values = &of.values;
+        let standard =
+            |name: &str| self.catalogue.setting(name).is_ok_and(|own| values.text(name) == own.default);
+        let published = self.catalogue.published(of.scheme.name).iter();
+        published.filter(move |published| standard(published.setting)).map(|published| TunedSetting {
+            setting: published.setting.to_owned(),
+            value: values.text(published.setting).to_owned(),
+            published: published.value.to_owned(),
+            place: published.place.to_owned(),
+        })
+    }
+
     /// Returns the bytes of memory that the loaded data takes, without growth during the run.
     pub(crate) fn needed_bytes(&self) -> u64 {
         let simulated = self.simulation.as_ref();

@@ -7,6 +7,7 @@ use engine::driver::Retry;
 use engine::entry::{Entry, Published};
 use engine::setting::{Setting, Values};
 use engine::{Abort, Admits, Info};
+use results::TunedSetting;
 use runs::CheckVerdict;
 use stdx::Histogram;
 use trials::{CampaignReport, Plant};
@@ -109,17 +110,10 @@ pub(crate) fn changed(plan: &Plan) -> String {
 /// Returns a line for each standard setting of a plan's schemes that their authors have at another value.
 pub fn tuned(plan: &Plan) -> String {
     let mut lines = Lines::default();
-    for PlannedScheme { scheme, values, .. } in &plan.subjects {
-        let standard =
-            |name: &str| plan.catalogue.setting(name).is_ok_and(|own| values.text(name) == own.default);
-        for Published { setting, value, place } in plan.catalogue.published(scheme.name) {
-            if standard(setting) {
-                lines.add(format!(
-                    "tuned: {setting}={}, as published {value} ({place})",
-                    values.text(setting)
-                ));
-            }
-        }
+    for TunedSetting { setting, value, published, place } in
+        plan.subjects.iter().flat_map(|subject| plan.tuned(subject))
+    {
+        lines.add(format!("tuned: {setting}={value}, as published {published} ({place})"));
     }
     lines.0
 }

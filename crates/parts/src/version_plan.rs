@@ -125,17 +125,28 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
 ///
 /// # Panics
 /// When the lock of a key is used for a row that was there before the batch.
+#[inline]
 pub fn own_version<'db, S: Chained>(
     slot: &mut Slot<'db, S>,
     coverage: &Coverage,
     own: &mut OwnVersions<'db, S>,
     (record, placeholder): (RecordRef<'db, S>, Option<usize>),
-    (number, watermark): (u64, u64),
+    numbers: impl FnOnce() -> (u64, u64),
 ) -> Result<usize, Abort> {
     if let Some(at) = placeholder {
         own.write(at);
         return Ok(at);
     }
+    let version = new_own_version(slot, coverage, record, numbers())?;
+    Ok(own.add(record, version))
+}
+
+fn new_own_version<'db, S: Chained>(
+    slot: &mut Slot<'db, S>,
+    coverage: &Coverage,
+    record: RecordRef<'db, S>,
+    (number, watermark): (u64, u64),
+) -> Result<Pending<'db, S>, Abort> {
     // A row that is there has its place in the order by its stretch or, if it was inserted within the batch, by its
     // key. For a row that was there before, other transactions read and write under the number of the record alone.
     let is_alone = coverage.step() != Step::Planned;
@@ -148,8 +159,7 @@ pub fn own_version<'db, S: Chained>(
         let mut is_new = || chain.all(|version| version.meta().stamp().number() > watermark);
         assert!(coverage.stretch().is_some() || is_new(), "a key stands for rows that are new in the batch");
     }
-    let version = push_numbered(slot, record, number, watermark);
-    Ok(own.add(record, version))
+    Ok(push_numbered(slot, record, number, watermark))
 }
 
 // ANCHOR: push

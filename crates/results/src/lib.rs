@@ -39,7 +39,7 @@ pub use predicate::{Feature, Features, Predicate, Term};
 pub use reproduction::{Clause, OpenInterval, Place, Relation, Reproduction, Source, Sweep};
 pub use run::{
     Check, Counts, Described, Histogram, Index, Latency, Log, Placed, Retries, Run, Series, Summary, Table,
-    Turns, TypeStarved,
+    TunedSetting, Turns, TypeStarved,
 };
 pub use simulation::{HottestLine, Simulation};
 pub use starvation::{Starvation, StarvedType};

@@ -87,6 +87,10 @@ pub struct Run {
     pub is_steady: Option<bool>,
     /// Throughput by interval; `null` if the run is no result.
     pub series: Option<Series>,
+    /// The settings of the scheme that have their standard values, where its authors have others. Left out if there are
+    /// none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tuned: Vec<TunedSetting>,
     /// The simulated machine, the trust in its constants and the costs of the simulation, if the run was simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Simulation>,
@@ -128,6 +132,20 @@ impl Run {
     pub fn at(&self, axis: &str) -> Option<&String> {
         self.point.as_ref()?.get(axis)
     }
+}
+
+/// A setting that has its standard value, and its value in the work of the scheme's authors.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct TunedSetting {
+    /// The name of the setting.
+    pub setting: String,
+    /// The standard value.
+    pub value: String,
+    /// The value of the authors.
+    pub published: String,
+    /// The place that says so: a section of a paper, or a public program.
+    pub place: String,
 }
 
 /// Counts and latencies of transactions.

@@ -14,7 +14,7 @@ use self::retest::ChangedMachine;
 use crate::knees::Knee;
 use crate::simulation::{ERROR_MAX, PARTS, limit};
 use crate::sweep::command;
-use crate::text::{Lines, Table, changed, count, duration, duration_s, percent, plural};
+use crate::text::{self, Lines, Table, changed, count, duration, duration_s, percent, plural};
 use crate::{Catalogue, Plan, Refusal, Request, SimulationPlan, Starvation, machine};
 
 /// The question of a study of scaling.
@@ -169,6 +169,11 @@ impl Scaling {
             ));
         }
         lines.0
+    }
+
+    /// Returns the differences of the settings from those of the schemes' authors, as [`text::tuned`] does.
+    pub fn tuned(&self) -> String {
+        text::tuned(&self.plans[0])
     }
 
     /// Returns the tables of the study, with notes for their readers.

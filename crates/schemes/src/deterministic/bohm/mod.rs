@@ -388,6 +388,7 @@ impl Bohm {
     // ANCHOR_END: see
 
     /// Makes a version of the attempt's own, for a new value, of a record of which it has written none.
+    #[inline]
     fn own<'db>(
         &self,
         txn: &mut Txn<'db>,
@@ -395,7 +396,7 @@ impl Bohm {
         placeholder: Option<usize>,
     ) -> Result<usize, Abort> {
         // Invariant (3).
-        let numbers = (txn.numbered.number, self.batches.before());
+        let numbers = || (txn.numbered.number, self.batches.before());
         own_version(&mut txn.slot, &txn.coverage, &mut txn.own, (record, placeholder), numbers)
     }
 

@@ -76,7 +76,7 @@ impl Run {
         // Versions other than placeholders are never exposed.
         let Some(times) = self.written.get_mut(at) else { return Ok(()) };
         let exposes_first = is_planted(&plants::PWV_EXPOSES_FIRST_WRITE);
-        if own.version.is_lent() {
+        if *times > 0 && own.version.is_lent() {
             if !exposes_first {
                 return Err(Abort::Footprint);
             }
@@ -93,8 +93,10 @@ impl Run {
     /// Exposes the placeholders that are due, if there will be no rollback.
     #[inline]
     pub fn expose<S: Chained>(&mut self, own: &mut OwnVersions<'_, S>) {
-        if self.is_decided {
-            self.due.drain(..).for_each(|at| own.get(at).version.lend());
+        while self.is_decided
+            && let Some(at) = self.due.pop()
+        {
+            own.get(at).version.lend();
         }
     }
     // ANCHOR_END: expose

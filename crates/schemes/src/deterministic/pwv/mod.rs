@@ -418,14 +418,27 @@ impl Planning for Pwv {
 
 impl Pwv {
     // ANCHOR: see
-    /// Step 4 of COMMIT: the value of a record that the attempt sees, if the record has one. Waits until the version is
-    /// sealed or exposed.
+    /// Step 4 of COMMIT: the value of a record that the attempt sees, if the record has one.
     #[inline]
-    fn see<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<Option<Seen<'db>>, Abort> {
+    fn see<'db>(&self, txn: &mut Txn<'db>, record: Record<'db>) -> Result<Option<Seen<'db>>, Abort> {
         let Some(version) = txn.below(record) else { return Ok(None) };
+        if version.is_sealed() && !txn.run.has_dependencies() {
+            return Ok((!version.meta().is_tombstone()).then_some(Some(version)));
+        }
+        self.see_early(txn, version)
+    }
+
+    /// As `see`, for a version that may not be sealed, and attempts that depend on runs. Waits until the version is
+    /// sealed or exposed.
+    #[inline(never)]
+    fn see_early<'db>(
+        &self,
+        txn: &mut Txn<'db>,
+        version: VersionRef<'db, Self>,
+    ) -> Result<Option<Seen<'db>>, Abort> {
         let seen = loop {
             if version.is_sealed() {
-                break (!version.meta().stamp().is_tombstone()).then_some(Some(version));
+                break (!version.meta().is_tombstone()).then_some(Some(version));
             }
             if let Some(has_value) = self.courses.borrow(&mut txn.run, &txn.slot, version, &mut txn.copy) {
                 break has_value.then_some(None);
@@ -442,9 +455,10 @@ impl Pwv {
     // ANCHOR_END: see
 
     /// Makes a version of the attempt's own, for a new value, of a record of which it has written none.
+    #[inline]
     fn own<'db>(&self, txn: &mut Txn<'db>, of: Unwritten<'db>) -> Result<usize, Abort> {
         // Invariant (3).
-        let numbers = (txn.numbered.number, self.batches.before());
+        let numbers = || (txn.numbered.number, self.batches.before());
         let at = own_version(&mut txn.slot, &txn.coverage, &mut txn.own, of, numbers)?;
         txn.count(at).map(|()| at)
     }

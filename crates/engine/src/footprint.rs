@@ -70,6 +70,12 @@ impl InputFootprint {
         self.add(table, key, Known::Write);
     }
 
+    /// Adds a row that is written or, if not `is_written`, read: for inputs of which no processor predicts this.
+    #[inline]
+    pub fn access<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key, is_written: bool) {
+        self.add(table, key, if is_written { Known::Write } else { Known::Read });
+    }
+
     /// Adds a row that only some executions of such an input write: requests are not placed by it.
     #[inline]
     pub fn may_write<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key) {

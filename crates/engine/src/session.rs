@@ -205,6 +205,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     where
         S: Planning,
     {
+        for known in known.iter().take(PREFETCHED_MAX) {
+            touches::prefetch_overflow(self.db.tables().get(known.table), known);
+        }
         self.rehearse(plan, ticket, |txn| txn.foresee(known));
     }
 

@@ -257,6 +257,15 @@ impl<L: LeafMeta> AnyIndex<L> {
     }
 
     #[inline(never)]
+    pub(crate) fn prefetch_any_overflow(&self, key: &AnyKey) {
+        match (self, key) {
+            (Self::Hash1(hash), AnyKey::One(key)) => hash.prefetch_overflow(*key),
+            (Self::Hash2(hash), AnyKey::Two(key)) => hash.prefetch_overflow(*key),
+            _ => {}
+        }
+    }
+
+    #[inline(never)]
     fn peek_any(&self, key: &AnyKey) -> Option<RowPtr> {
         match (self, key) {
             (Self::Tree1(tree), AnyKey::One(key)) => tree.peek(*key),

@@ -137,9 +137,20 @@ pub(crate) unsafe fn build<S: Shape>(at: Block, words: u32, inside: Inside) {
 /// the processor goes on from there by itself.
 #[inline]
 pub(crate) fn prefetch(block: Block, bytes: usize) {
+    prefetch_from(0, block, bytes);
+}
+
+/// As [`prefetch`], for a block whose first line was asked for already.
+#[inline]
+pub(crate) fn prefetch_rest(block: Block, bytes: usize) {
+    prefetch_from(LINE, block, bytes);
+}
+
+#[inline]
+fn prefetch_from(first: usize, block: Block, bytes: usize) {
     let within = block.as_ptr() as usize % LINE;
     let start = block.as_ptr().wrapping_sub(within);
-    for line in (0..(within + bytes).min(PREFETCHED_MAX)).step_by(LINE) {
+    for line in (first..(within + bytes).min(PREFETCHED_MAX)).step_by(LINE) {
         sync::hint::prefetch(start.wrapping_add(line));
     }
 }

@@ -314,11 +314,30 @@ impl<'db, S: Shape> RowRef<'db, S> {
     #[inline]
     pub fn prefetch(self, groups: impl Iterator<Item = usize>) {
         for group in groups {
-            let layout = &self.table.groups[group];
-            // SAFETY: the offset is within the row's block, by the layout.
-            let at = unsafe { self.at.add(layout.offset) };
-            record::prefetch(at, layout.bytes as usize);
+            let (at, bytes) = self.block(group);
+            record::prefetch(at, bytes);
         }
+    }
+
+    /// As [`prefetch`](Self::prefetch), for the first cache line of one record, which has its head.
+    #[inline]
+    pub fn prefetch_head(self, group: usize) {
+        sync::hint::prefetch(self.block(group).0.as_ptr());
+    }
+
+    /// As [`prefetch`](Self::prefetch), for all cache lines of one record except the first one.
+    #[inline]
+    pub fn prefetch_rest(self, group: usize) {
+        let (at, bytes) = self.block(group);
+        record::prefetch_rest(at, bytes);
+    }
+
+    /// The memory of the record that has a column group, and its bytes.
+    #[inline]
+    fn block(self, group: usize) -> (Block, usize) {
+        let layout = &self.table.groups[group];
+        // SAFETY: the offset is within the row's block, by the layout.
+        (unsafe { self.at.add(layout.offset) }, layout.bytes as usize)
     }
 
     /// Asks for the cache lines of the newest versions, which stand behind the records that have these column groups.
@@ -828,6 +847,13 @@ impl<'db, S: Shape> IndexRef<'db, S> {
         if let Some(hash) = K::hash_index(self.index) {
             hash.prefetch(key);
         }
+    }
+
+    /// Asks for the memory that a search for the key will touch next, if it does not end where it begins. For keys of
+    /// which the memory that is touched first was asked for a while ago.
+    #[inline]
+    pub fn prefetch_overflow(self, key: &AnyKey) {
+        self.index.prefetch_any_overflow(key);
     }
 
     /// Adds a row under a key unless the key is there.

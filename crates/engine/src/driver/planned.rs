@@ -214,6 +214,9 @@ impl<'s, 'r, S: Planning, V: Observe> Runner<'s, 'r, S, V> {
             let task = bench.tasks.borrow_mut().pop_front();
             let Some(Task { nth, place, mut client, ticket, is_sampled }) = task else { break };
             bench.begun.update(|begun| begun + 1);
+            if let Some(next) = bench.tasks.borrow().front() {
+                self.shared.found[next.place].lock().prefetch_rest();
+            }
             let (plan, barrier) = (&self.shared.plan, &self.shared.board.barrier);
             waiter::wait_until(None, || S::may_run(plan, place) || barrier.is_broken());
             let ran = if S::may_run(plan, place) {
@@ -475,6 +478,9 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
                 continue;
             };
             let nth = self.waiting.remove(found);
+            if let Some(&next) = self.waiting.first() {
+                shared.found[self.open[next].place].lock().prefetch_rest();
+            }
             let Open { place, client, .. } = self.open[nth];
             let ticket = self.ticket(&self.desk.clients[client], place, Step::Planned);
             let is_sampled = self.is_sampled(&self.desk.roster.batch[place]);

@@ -31,6 +31,8 @@ struct Found<'db, S: Shape> {
     spot: Spot,
     /// The table's [removals](TableStore::removals) when the row was found.
     removals: u32,
+    /// The column group of which the first cache line alone was asked for; none if the row was looked at.
+    unread: Option<u16>,
 }
 
 /// The rows that were found for a transaction by their primary keys, in the order of the searches.
@@ -55,9 +57,20 @@ impl<'db, S: Shape> FoundRows<'db, S> {
 
     /// Adds a row that was found in the primary index of its table.
     #[inline]
-    pub(crate) fn push<K: CoreKey>(&mut self, key: K, spot: Spot, row: RowRef<'db, S>) {
+    pub(crate) fn push<K: CoreKey>(&mut self, key: K, spot: Spot, row: RowRef<'db, S>, unread: Option<u16>) {
         if let AnyKey::One(key) = key.any() {
-            self.rows.push(Found { key, row, spot, removals: row.table().removals() });
+            self.rows.push(Found { key, row, spot, removals: row.table().removals(), unread });
+        }
+    }
+
+    /// Asks for the memory of the records that were found and not looked at. Between the search and this, their first
+    /// cache lines came, which is what planning needs: a core has only so many cache misses under way, and all of
+    /// a row at once would hold the search up.
+    pub(crate) fn prefetch_rest(&self) {
+        for found in &self.rows {
+            if let Some(group) = found.unread {
+                found.row.prefetch_rest(usize::from(group));
+            }
         }
     }
 
@@ -146,7 +159,7 @@ mod tests {
         let mut found = FoundRows::default();
         let rows: Vec<_> = (0..9).map(|_| slot.new_row(one, Home::Everywhere)).collect();
         for (key, row) in (0_u64..).zip(&rows) {
-            found.push(key, Spot { number: key, is_numbered: false }, row.row());
+            found.push(key, Spot { number: key, is_numbered: false }, row.row(), None);
         }
         let mut attempt = FoundRows::default();
         found.leave(&mut attempt);

@@ -1,6 +1,5 @@
 //! Announcements of index searches and changes to schemes that plan, before they are made: see [`Touch`].
 
-use core::iter;
 use core::ops::Bound;
 
 use storage::{CoreKey, RowRef, Shape, TableStore, Which};
@@ -46,7 +45,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             let place = Place { table: store.id(), which: Which::Primary, key: key.any() };
             // A row that the rehearsal has inserted is gone when it ends.
             if self.session.private.is_empty() || self.session.private.find(place).is_none() {
-                self.session.found.push(key, spot, row);
+                self.session.found.push(key, spot, row, None);
             }
         }
         Ok(found)
@@ -84,10 +83,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let found = key.get(store.index(Which::Primary), |leaf| scheme.read_gaps(txn, leaf))?;
         let Some(row) = found else { return Ok(()) };
         if !matches!(known.how, Known::Insert(_)) {
-            self.session.found.push(key, spot, row);
+            self.session.found.push(key, spot, row, Some(known.group));
         }
-        // The plan and the execution come to it soon.
-        row.prefetch(iter::once(usize::from(known.group)));
+        row.prefetch_head(usize::from(known.group));
         scheme.foresee(&mut self.session.txn, row.record(usize::from(known.group)), known.how == Known::Write)
     }
 
@@ -122,6 +120,13 @@ fn is_sought<S: Shape>(store: &TableStore<S>, known: &KnownKey) -> bool {
 pub(super) fn prefetch<S: Shape>(store: &TableStore<S>, known: &KnownKey) {
     if is_sought(store, known) {
         known.key.prefetch(store.index(Which::Primary));
+    }
+}
+
+/// The same for what [`prefetch`] did not reach, some time after it.
+pub(super) fn prefetch_overflow<S: Shape>(store: &TableStore<S>, known: &KnownKey) {
+    if is_sought(store, known) {
+        store.index(Which::Primary).prefetch_overflow(&known.key);
     }
 }
 

@@ -309,16 +309,31 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
     /// Asks for the memory that a search for the key touches first.
     #[inline]
     pub fn prefetch(&self, key: K) {
-        // Relaxed: a stale count names the wrong bucket to fetch, but one that exists.
+        if let Some(bucket) = self.likely_bucket(key) {
+            prefetch_node(bucket);
+        }
+    }
+
+    /// Asks for the memory that a search for the key touches next, if it does not end at what
+    /// [`prefetch`](Self::prefetch) has asked for a while ago.
+    #[inline]
+    pub fn prefetch_overflow(&self, key: K) {
+        if let Some(overflow) = self.likely_bucket(key).and_then(|bucket| self.next(bucket)) {
+            prefetch_node(overflow);
+        }
+    }
+
+    /// The bucket that the key belongs to, or belonged to a moment ago.
+    #[inline]
+    fn likely_bucket(&self, key: K) -> Option<&Bucket<K, L>> {
+        // Relaxed: a stale count names another bucket, but one that exists.
         let number = Self::number(key.hash(), self.count.load(Ordering::Relaxed));
         if sync::IS_STEPPED
             && let Some(implicit) = &self.implicit
         {
-            return prefetch_node(self.implicit_bucket(implicit, number, key));
+            return Some(self.implicit_bucket(implicit, number, key));
         }
-        if let Some(bucket) = self.buckets.get(number) {
-            prefetch_node(bucket);
-        }
+        self.buckets.get(number)
     }
 
     /// Adds an entry unless the key is present. A key that is present is reported without a hook or a

@@ -29,6 +29,14 @@ pub(super) enum Kind {
     Scan,
 }
 
+impl Kind {
+    /// Whether the operation writes a row that is there.
+    #[inline]
+    pub(super) fn writes(self) -> bool {
+        matches!(self, Self::Update | Self::ReadModifyWrite)
+    }
+}
+
 /// The index among the transaction types of transactions with operations of several kinds.
 pub(super) const MIXED: usize = Kind::Scan as usize + 1;
 

@@ -348,9 +348,8 @@ impl<K: RecordKey> Workload for Ycsb<K> {
     fn footprint(&self, input: &Input, footprint: &mut InputFootprint) {
         for op in input.ops() {
             match op.kind {
-                Kind::Read | Kind::Scan => footprint.read(self.table, K::of(op.place)),
-                Kind::Update | Kind::ReadModifyWrite => footprint.write(self.table, K::of(op.place)),
                 Kind::Insert => footprint.insert(self.table, K::of(op.place)),
+                kind => footprint.access(self.table, K::of(op.place), kind.writes()),
             }
         }
         if input.ops().iter().all(|op| op.kind != Kind::Scan) {
@@ -389,11 +388,9 @@ impl<K: RecordKey> Workload for Ycsb<K> {
 
     fn committed(&self, ledger: &mut Ledger, input: &Input, output: &Output) {
         for op in input.ops() {
-            match op.kind {
-                Kind::Update | Kind::ReadModifyWrite => ledger.writes[part_of(op.place)] += 1,
-                Kind::Insert => ledger.inserts += 1,
-                Kind::Read | Kind::Scan => {}
-            }
+            // Without a branch: no processor predicts which operations write.
+            ledger.writes[part_of(op.place)] += u64::from(op.kind.writes());
+            ledger.inserts += u64::from(op.kind == Kind::Insert);
         }
         ledger.wrong += u64::from(output.wrong);
         ledger.missing += u64::from(output.missing);

@@ -2,7 +2,8 @@
 //!
 //! INVARIANTS
 //! (1) A version's words are written only through its one [`Pending`], and not while the version is lent. Others read
-//!     them once the version is sealed, or while they hold a [`Loan`]: the loan ends only when nobody holds it.
+//!     them once the version is sealed, or while they hold a [`Loan`]: before the words are written again, the loan
+//!     ends, which is when nobody holds it.
 //! (2) A version that left its chain is used again only after every attempt that was pinned then has
 //!     ended (see `epoch`); a [`VersionRef`] is good for the attempt in which it was found and no longer,
 //!     and whoever gives out its words checks that.
@@ -20,7 +21,7 @@ use core::marker::PhantomData;
 use core::mem::size_of;
 use core::ptr::NonNull;
 
-use sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use sync::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
 use sync::{Backoff, hint};
 
 use crate::arena::Block;
@@ -32,7 +33,9 @@ use crate::shape::{Meta, Shape, Versioned};
 pub(crate) struct VersionHead<S: Shape> {
     pub(crate) next: AtomicPtr<VersionHead<S>>,
     state: AtomicU32,
-    pub(crate) is_inline: AtomicU32,
+    /// `INLINE`, if the version stands in its record, with `READER` for each reader that holds its loan or looks
+    /// whether it is lent.
+    place: AtomicU32,
     pub(crate) meta: S::Version,
 }
 
@@ -42,14 +45,16 @@ const FREE: u32 = 0;
 const PENDING: u32 = 1;
 /// Complete and immutable.
 const SEALED: u32 = 2;
-/// Complete, unless its `Pending` ends the loan; with `READER` for each reader at present.
-const LENT: u32 = 4;
-const READER: u32 = 8;
+/// Complete, unless its `Pending` ends the loan.
+const LENT: u32 = 3;
+
+const INLINE: u32 = 1;
+const READER: u32 = 2;
 
 impl<S: Shape> Default for VersionHead<S> {
     fn default() -> Self {
-        let (next, state, is_inline) = (AtomicPtr::default(), AtomicU32::new(FREE), AtomicU32::new(0));
-        Self { next, state, is_inline, meta: S::Version::default() }
+        let (next, state, place) = (AtomicPtr::default(), AtomicU32::new(FREE), AtomicU32::new(0));
+        Self { next, state, place, meta: S::Version::default() }
     }
 }
 
@@ -67,7 +72,7 @@ impl<S: Shape> VersionHead<S> {
         let claimed = self.state.load(Ordering::Relaxed) == FREE
             && self.state.compare_exchange(FREE, PENDING, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if claimed {
-            self.is_inline.store(1, Ordering::Relaxed); // Relaxed: publishing the version orders it.
+            self.place.store(INLINE, Ordering::Relaxed); // Relaxed: publishing the version orders it.
             self.meta.reset();
         }
         claimed
@@ -88,7 +93,7 @@ impl<S: Shape> VersionHead<S> {
     /// Whether the version stands in its record.
     #[inline]
     pub(crate) fn is_at_home(&self) -> bool {
-        self.is_inline.load(Ordering::Relaxed) == 1 // Relaxed: constant while the version is in use.
+        self.place.load(Ordering::Relaxed) & INLINE != 0 // Relaxed: constant while the version is in use.
     }
 
     /// Whether the version is complete, final and the only one of its chain.
@@ -159,7 +164,7 @@ impl<'db, S: Shape> VersionRef<'db, S> {
     #[inline]
     pub fn is_lent(self) -> bool {
         // Acquire: pairs with the Release in `Pending::lend`.
-        self.head().state.load(Ordering::Acquire) & LENT != 0
+        self.head().state.load(Ordering::Acquire) == LENT
     }
 
     /// Takes up the loan of a version that is lent.
@@ -171,10 +176,13 @@ impl<'db, S: Shape> VersionRef<'db, S> {
     where
         'db: 'p,
     {
-        // Acquire: pairs with the Release in `Pending::lend`. Relaxed on failure: nothing is read.
-        let enter = |state| (state & LENT != 0).then_some(state + READER);
-        let entered = self.head().state.fetch_update(Ordering::Acquire, Ordering::Relaxed, enter);
-        entered.ok().map(|_| Loan(self))
+        // Relaxed: the fence orders it.
+        self.head().place.fetch_add(READER, Ordering::Relaxed);
+        let loan = Loan(self);
+        // SeqCst: pairs with the one in `Pending::take_back`. Of a reader that counts itself and then looks whether the
+        // version is lent, and a writer that ends the loan and then looks for readers, at least one sees the other.
+        fence(Ordering::SeqCst);
+        self.is_lent().then_some(loan)
     }
 
     /// The words of a sealed version.
@@ -296,13 +304,16 @@ impl<'db, S: Shape> Pending<'db, S> {
         }
     }
 
+    #[cold]
     fn take_back(&mut self) {
-        let (state, mut backoff) = (&self.version().head().state, Backoff::new());
-        // From here on nobody takes the loan up. Acquire, both: pair with the Release of the readers.
-        let mut now = state.fetch_sub(LENT - PENDING, Ordering::Acquire) - (LENT - PENDING);
-        while now != PENDING {
+        let (head, mut backoff) = (self.version().head(), Backoff::new());
+        // Relaxed: the fence orders it.
+        head.state.store(PENDING, Ordering::Relaxed);
+        // SeqCst: see `VersionRef::loan`.
+        fence(Ordering::SeqCst);
+        // Acquire: pairs with the Release of the readers.
+        while head.place.load(Ordering::Acquire) >= READER {
             backoff.snooze();
-            now = state.load(Ordering::Acquire);
         }
         self.words &= !IS_LENT;
     }
@@ -321,10 +332,10 @@ impl<'db, S: Shape> Pending<'db, S> {
         self.version()
     }
 
-    /// Completes the version: a reader that sees it sealed sees its words, and its metadata as stored before.
+    /// Completes the version: a reader that sees it sealed sees its words, and its metadata as stored before. Readers
+    /// that hold its loan go on: the words stay as they were lent.
     #[inline]
-    pub fn seal(mut self) -> VersionRef<'db, S> {
-        self.end_loan();
+    pub fn seal(self) -> VersionRef<'db, S> {
         let version = self.version();
         // Release: pairs with the Acquire in `is_sealed`.
         version.head().state.store(SEALED, Ordering::Release);
@@ -349,8 +360,8 @@ impl<S: Shape> Loan<'_, S> {
 impl<S: Shape> Drop for Loan<'_, S> {
     #[inline]
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `Pending::end_loan`.
-        self.0.head().state.fetch_sub(READER, Ordering::Release);
+        // Release: pairs with the Acquire in `Pending::take_back`.
+        self.0.head().place.fetch_sub(READER, Ordering::Release);
     }
 }
 

@@ -10,8 +10,8 @@
 //!     least two more when the run was withdrawn. It never falls.
 //! (2) A value is exposed once a run, and not written again in this run ([`Run::count`]): it is the value that is
 //!     sealed if the run becomes final.
-//! (3) A reader asks for the count of a course while it holds the loan of a version. The run that lent it ends, or is
-//!     withdrawn, only afterwards: so this is the run on which the reader depends.
+//! (3) A reader asks for the count of a course while it holds the loan of a version. The run that lent it is withdrawn
+//!     only afterwards: so this is the run on which the reader depends, unless the count says that it has become final.
 
 use engine::Abort;
 use parts::version_chain::{Chained, Stamped};
@@ -135,7 +135,8 @@ impl Courses {
         let stamp = version.meta().stamp();
         let place = Numbered::place_of(stamp.number());
         let count = self.0[place].load(Ordering::Relaxed); // Relaxed: invariant (3).
-        if !run.depends.contains(&(place, count)) {
+        let is_final = count & ENDS != 0;
+        if !is_final && !run.depends.contains(&(place, count)) {
             run.depends.push((place, count));
         }
         copy.clear();

@@ -31,7 +31,7 @@ struct Found<'db, S: Shape> {
     spot: Spot,
     /// The table's [removals](TableStore::removals) when the row was found.
     removals: u32,
-    /// The column group of which the first cache line alone was asked for; none if the row was looked at.
+    /// See [`push`](FoundRows::push).
     unread: Option<u16>,
 }
 
@@ -55,12 +55,19 @@ impl<'db, S: Shape> FoundRows<'db, S> {
         self.rows.clear();
     }
 
-    /// Adds a row that was found in the primary index of its table.
+    /// Adds a row that was found in the primary index of its table, and says whether it is kept. `unread` is the column
+    /// group whose record is to be [asked for](Self::prefetch_rest), apart from its first cache line.
     #[inline]
-    pub(crate) fn push<K: CoreKey>(&mut self, key: K, spot: Spot, row: RowRef<'db, S>, unread: Option<u16>) {
-        if let AnyKey::One(key) = key.any() {
-            self.rows.push(Found { key, row, spot, removals: row.table().removals(), unread });
-        }
+    pub(crate) fn push<K: CoreKey>(
+        &mut self,
+        key: K,
+        spot: Spot,
+        row: RowRef<'db, S>,
+        unread: Option<u16>,
+    ) -> bool {
+        let AnyKey::One(key) = key.any() else { return false };
+        self.rows.push(Found { key, row, spot, removals: row.table().removals(), unread });
+        true
     }
 
     /// Asks for the memory of the records that were found and not looked at. Between the search and this, their first
@@ -159,7 +166,7 @@ mod tests {
         let mut found = FoundRows::default();
         let rows: Vec<_> = (0..9).map(|_| slot.new_row(one, Home::Everywhere)).collect();
         for (key, row) in (0_u64..).zip(&rows) {
-            found.push(key, Spot { number: key, is_numbered: false }, row.row(), None);
+            assert!(found.push(key, Spot { number: key, is_numbered: false }, row.row(), None));
         }
         let mut attempt = FoundRows::default();
         found.leave(&mut attempt);

@@ -1,5 +1,6 @@
 //! Announcements of index searches and changes to schemes that plan, before they are made: see [`Touch`].
 
+use core::iter;
 use core::ops::Bound;
 
 use storage::{CoreKey, RowRef, Shape, TableStore, Which};
@@ -45,7 +46,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             let place = Place { table: store.id(), which: Which::Primary, key: key.any() };
             // A row that the rehearsal has inserted is gone when it ends.
             if self.session.private.is_empty() || self.session.private.find(place).is_none() {
-                self.session.found.push(key, spot, row, None);
+                _ = self.session.found.push(key, spot, row, None);
             }
         }
         Ok(found)
@@ -82,11 +83,15 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let txn = &mut self.session.txn;
         let found = key.get(store.index(Which::Primary), |leaf| scheme.read_gaps(txn, leaf))?;
         let Some(row) = found else { return Ok(()) };
-        if !matches!(known.how, Known::Insert(_)) {
-            self.session.found.push(key, spot, row, Some(known.group));
+        let group = usize::from(known.group);
+        // The plan comes to the record's head soon, and the execution to all of it.
+        let is_there = !matches!(known.how, Known::Insert(_));
+        if is_there && self.session.found.push(key, spot, row, Some(known.group)) {
+            row.prefetch_head(group);
+        } else {
+            row.prefetch(iter::once(group));
         }
-        row.prefetch_head(usize::from(known.group));
-        scheme.foresee(&mut self.session.txn, row.record(usize::from(known.group)), known.how == Known::Write)
+        scheme.foresee(&mut self.session.txn, row.record(group), known.how == Known::Write)
     }
 
     /// Announces that a scan has come to a row by the key of a secondary index.

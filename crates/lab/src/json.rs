@@ -613,8 +613,7 @@ pub(crate) mod tests {
     #[test]
     fn a_run_states_the_settings_that_its_authors_have_at_other_values() {
         let of = |standard| {
-            let request =
-                Request { schemes: Some("silo".to_owned()), standard, ..Request::new("ycsb") };
+            let request = Request { schemes: Some("silo".to_owned()), standard, ..Request::new("ycsb") };
             run(&Plan::new(catalogue(), &request).expect("legal"), &record(0, 0, 400), &Machine::default())
         };
         let tuned = of(StandardValues::Tuned)["tuned"].as_array().cloned().unwrap_or_default();

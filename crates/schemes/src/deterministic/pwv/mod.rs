@@ -108,6 +108,8 @@ pub struct Pwv {
 /// The value of a record that has one, as an attempt sees it: the version, or `None` if the value is a copy in the
 /// attempt's buffer.
 type Seen<'db> = Option<VersionRef<'db, Pwv>>;
+/// The same of a record that may have none.
+type Look<'db> = Result<Option<Seen<'db>>, Abort>;
 
 type Plan<'db> = VersionPlan<'db, Pwv>;
 type Record<'db> = RecordRef<'db, Pwv>;
@@ -420,7 +422,7 @@ impl Pwv {
     // ANCHOR: see
     /// Step 4 of COMMIT: the value of a record that the attempt sees, if the record has one.
     #[inline]
-    fn see<'db>(&self, txn: &mut Txn<'db>, record: Record<'db>) -> Result<Option<Seen<'db>>, Abort> {
+    fn see<'db>(&self, txn: &mut Txn<'db>, record: Record<'db>) -> Look<'db> {
         let Some(version) = txn.below(record) else { return Ok(None) };
         if version.is_sealed() && !txn.run.has_dependencies() {
             return Ok((!version.meta().is_tombstone()).then_some(Some(version)));
@@ -431,11 +433,7 @@ impl Pwv {
     /// As `see`, for a version that may not be sealed, and attempts that depend on runs. Waits until the version is
     /// sealed or exposed.
     #[inline(never)]
-    fn see_early<'db>(
-        &self,
-        txn: &mut Txn<'db>,
-        version: VersionRef<'db, Self>,
-    ) -> Result<Option<Seen<'db>>, Abort> {
+    fn see_early<'db>(&self, txn: &mut Txn<'db>, version: VersionRef<'db, Self>) -> Look<'db> {
         let seen = loop {
             if version.is_sealed() {
                 break (!version.meta().is_tombstone()).then_some(Some(version));

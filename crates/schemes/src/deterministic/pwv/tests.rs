@@ -9,11 +9,13 @@ use engine::{
     Share, Table, Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
+use storage::{Home, TableId, Tables};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Latched, clock, waiter};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::deterministic::pwv::Pwv;
+use crate::deterministic::pwv::courses::{Courses, Run};
 
 /// A counter.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
@@ -385,4 +387,35 @@ fn what_comes_of_a_batch_does_not_depend_on_the_workers() {
     }
     let late = play(parts, 2, &[("pwv.early", "off")]);
     assert_eq!((late.cells, late.cascades), (one.cells, 0));
+}
+
+#[test]
+fn who_reads_what_has_become_final_meanwhile_depends_on_nothing() {
+    let mut schema = Schema::new();
+    schema.table::<u64>("cells", Lookup::Point, 1).group::<Cell>();
+    let tables = Tables::<Pwv>::new(&schema, 1, 0, false);
+    let mut slot = tables.slot();
+    slot.pin();
+    let row = slot.new_row(tables.get(TableId(0)), Home::Everywhere);
+    let record = row.row().record(0);
+    let mut version = slot.new_version(record);
+    // The first place of a batch.
+    version.version().meta().set_number(1);
+    version.words().fill(7);
+    assert!(record.push(&version, None));
+    version.lend();
+    let (courses, mut copy) = (Courses::new(3), Vec::new());
+    let [mut writer, mut early, mut late] = [Run::default(), Run::default(), Run::default()];
+    courses.begin(&mut writer, Some(0), 1);
+    courses.begin(&mut early, Some(1), 0);
+    courses.begin(&mut late, Some(2), 0);
+    assert_eq!(courses.borrow(&mut early, &slot, version.version(), &mut copy), Some(true));
+    assert_eq!((early.has_dependencies(), courses.verdict(&early)), (true, None));
+    courses.end(&mut writer);
+    assert_eq!(courses.verdict(&early), Some(true));
+    // It has found the version lent, and asks for the count after the end of the run.
+    assert_eq!(courses.borrow(&mut late, &slot, version.version(), &mut copy), Some(true));
+    assert_eq!((late.has_dependencies(), courses.verdict(&late)), (false, Some(true)));
+    assert_eq!(copy, [7]);
+    version.seal();
 }

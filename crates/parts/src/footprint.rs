@@ -62,6 +62,14 @@ struct Touched {
     mode: Mode,
     /// Whether the number is that of a key that was missing.
     is_missing: bool,
+    /// How often the record is written, as the input states: see [`Coverage::state`].
+    writes: u32,
+}
+
+impl Touched {
+    fn new(number: u64, mode: Mode) -> Self {
+        Self { number, mode, is_missing: false, writes: 0 }
+    }
 }
 
 /// The footprint of a transaction: everything that it touches.
@@ -99,16 +107,17 @@ impl Footprint {
     /// Adds the thing with this number.
     #[inline]
     pub fn add(&mut self, number: u64, mode: Mode) {
-        self.add_touched(Touched { number, mode, is_missing: false });
+        self.add_touched(Touched::new(number, mode));
     }
 
     /// Adds the key with this number, which is missing.
     fn add_missing(&mut self, number: u64) {
-        self.add_touched(Touched { number, mode: Mode::Shared, is_missing: true });
+        self.add_touched(Touched { is_missing: true, ..Touched::new(number, Mode::Shared) });
     }
 
+    /// The position of the thing, which is there now.
     #[inline]
-    fn add_touched(&mut self, touched: Touched) {
+    fn add_touched(&mut self, touched: Touched) -> usize {
         self.is_changed |= touched.mode != Mode::Shared;
         let (at, is_added) = self.touched.find_or_push(touched.number as usize, || touched);
         if !is_added {
@@ -116,6 +125,13 @@ impl Footprint {
             had.mode = had.mode.with(touched.mode);
             had.is_missing |= touched.is_missing;
         }
+        at
+    }
+
+    /// How often the input writes the record at a position: see [`Coverage::state`].
+    #[inline]
+    pub(crate) fn writes(&self, at: usize) -> u32 {
+        self.touched.get(at).writes
     }
 
     /// Whether all touches are in the mode `Shared`.
@@ -341,6 +357,21 @@ impl Coverage {
         let mode = if is_written && stretch.is_some() { Mode::Exclusive } else { Mode::Shared };
         self.footprint.add(stretch.unwrap_or_else(|| Footprint::of_record(id)), mode);
         Ok(())
+    }
+
+    /// Like [`foresee`](Self::foresee), for an input that states what it touches; counts the write. Returns the position
+    /// of the record in the footprint if this is the first write that is stated of it and it has a number of its own.
+    #[inline]
+    pub fn state(&mut self, id: usize, is_written: bool) -> Option<usize> {
+        debug_assert_eq!(self.step, Step::Rehearsal, "a planned attempt must not widen its footprint");
+        if let Some(stretch) = self.stretch() {
+            self.footprint.add(stretch, if is_written { Mode::Exclusive } else { Mode::Shared });
+            return None;
+        }
+        let at = self.footprint.add_touched(Touched::new(Footprint::of_record(id), Mode::Shared));
+        let writes = &mut self.footprint.touched.get_mut(at).writes;
+        *writes += u32::from(is_written);
+        (is_written && *writes == 1).then_some(at)
     }
 
     /// Whether the record that was found last is covered by something other than its own number: in a planned attempt,

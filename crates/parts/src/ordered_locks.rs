@@ -88,8 +88,29 @@ struct Group {
 #[derive(Debug, Default)]
 struct Declared {
     requests: Vec<Request>,
+    /// The places whose requests are all shared: they are fetched only if others conflict with them.
+    shared: Vec<u32>,
     /// The mark that a bucket would have in which all requests were.
     mark: Mark,
+}
+
+impl Declared {
+    /// Adds requests.
+    fn add(&mut self, requests: impl Iterator<Item = Request>) {
+        let before = self.requests.len();
+        self.requests.extend(requests);
+        let added = &self.requests[before..];
+        self.mark = added.iter().fold(self.mark, |mark, request| mark.with(request.mode));
+        hint::writes(added);
+        clock::compute(INSTRUCTIONS * added.len() as u64);
+    }
+
+    /// Adds those of a transaction which are all shared.
+    fn add_shared(&mut self, place: usize) {
+        self.mark = self.mark.with(Mode::Shared);
+        self.shared.push(place as u32);
+        hint::pushes(&self.shared);
+    }
 }
 
 /// The locks whose numbers belong to one manager.
@@ -97,6 +118,8 @@ struct Declared {
 struct Manager {
     /// The requests of a batch, sorted by number and place.
     requests: Vec<Request>,
+    /// The places whose shared requests are fetched.
+    shared: Vec<u32>,
     groups: Vec<Group>,
     /// By place: the groups of the transaction's requests.
     of_place: Vec<Vec<usize>>,
@@ -113,8 +136,39 @@ struct Standing {
     contested: AtomicU32,
 }
 
-/// The requests of a transaction, with their managers.
-type Requested = Vec<(u32, Request)>;
+/// What a transaction requested.
+#[derive(Debug, Default)]
+struct Requested {
+    footprint: Footprint,
+    /// The requests, with their managers and sorted by these; empty if there is one manager.
+    by_manager: Vec<(u32, Request)>,
+}
+
+impl Requested {
+    /// The requests of the transaction at a place.
+    fn requests(&self, place: usize) -> impl Iterator<Item = Request> {
+        self.footprint.iter().map(move |(number, mode)| Request { number, place: place as u32, mode })
+    }
+
+    /// Sorts the requests by their managers.
+    fn sort(&mut self, place: usize, managers: usize) {
+        let mut by_manager = mem::take(&mut self.by_manager);
+        by_manager.clear();
+        by_manager.extend(self.requests(place).map(|request| {
+            (Footprint::manager_of(request.number, managers) as u32, request)
+        }));
+        by_manager.sort_unstable_by_key(|(manager, _)| *manager);
+        hint::writes(&by_manager[..]);
+        self.by_manager = by_manager;
+    }
+
+    /// The requests to a manager, of several.
+    fn of(&self, manager: usize) -> &[(u32, Request)] {
+        let first = self.by_manager.partition_point(|(of, _)| (*of as usize) < manager);
+        let rest = &self.by_manager[first..];
+        &rest[..rest.partition_point(|(of, _)| *of as usize == manager)]
+    }
+}
 
 /// The locks of a batch.
 #[derive(Debug)]
@@ -124,7 +178,7 @@ pub struct OrderedLocks {
     managers: Box<[Latched<Manager>]>,
     /// By place.
     standings: Box<[Padded<Standing>]>,
-    /// By place: the requests of the transaction, sorted by their managers.
+    /// By place.
     requested: Box<[Padded<Latched<Requested>>]>,
 }
 
@@ -140,33 +194,41 @@ impl OrderedLocks {
         }
     }
 
-    /// Requests the locks in `footprint` for the transaction at a place of the batch, from 0. When all transactions
-    /// have declared theirs, all managers [`grant`](Self::grant).
-    pub fn declare(&self, place: usize, footprint: &Footprint) {
-        let managers = self.managers.len();
+    /// Requests the locks in a footprint for the transaction at a place of the batch, from 0, and keeps the footprint
+    /// until it is [handed over](Self::hand_over); `footprint` is of no use then. When all transactions have declared
+    /// theirs, all managers [`grant`](Self::grant). A boundless footprint requests nothing.
+    pub fn declare(&self, place: usize, footprint: &mut Footprint) {
         let mut requested = self.requested[place].lock();
-        requested.clear();
-        requested.extend(footprint.iter().map(|(number, mode)| {
-            let request = Request { number, place: place as u32, mode };
-            (Footprint::manager_of(number, managers) as u32, request)
-        }));
-        if managers > 1 {
-            requested.sort_unstable_by_key(|(manager, _)| *manager);
+        mem::swap(&mut requested.footprint, footprint);
+        requested.by_manager.clear();
+        if requested.footprint.is_boundless() {
+            return;
         }
-        hint::writes(&requested[..]);
-        clock::compute(INSTRUCTIONS * requested.len() as u64);
-        for of_one in requested.chunk_by(|(a, _), (b, _)| a == b) {
-            let requests = of_one.iter().map(|(_, request)| *request);
-            let mut declared = self.declared[of_one[0].0 as usize].lock();
-            declared.mark = if footprint.is_shared() {
-                declared.mark.with(Mode::Shared)
+        let managers = self.managers.len();
+        let is_shared = requested.footprint.is_shared();
+        if managers == 1 {
+            let mut declared = self.declared[0].lock();
+            if is_shared {
+                declared.add_shared(place);
             } else {
-                of_one.iter().fold(declared.mark, |mark, (_, request)| mark.with(request.mode))
-            };
-            let before = declared.requests.len();
-            declared.requests.extend(requests);
-            hint::writes(&declared.requests[before..]);
+                declared.add(requested.requests(place));
+            }
+            return;
         }
+        requested.sort(place, managers);
+        for of_one in requested.by_manager.chunk_by(|(a, _), (b, _)| a == b) {
+            let mut declared = self.declared[of_one[0].0 as usize].lock();
+            if is_shared {
+                declared.add_shared(place);
+            } else {
+                declared.add(of_one.iter().map(|(_, request)| *request));
+            }
+        }
+    }
+
+    /// Hands over the footprint of the transaction at a place, in exchange for one that is of no use.
+    pub fn hand_over(&self, place: usize, footprint: &mut Footprint) {
+        mem::swap(&mut self.requested[place].lock().footprint, footprint);
     }
 
     /// The number of managers.
@@ -180,7 +242,7 @@ impl OrderedLocks {
     /// When a lock of the last batch was not released.
     pub fn grant(&self, manager: usize) {
         let mut of = self.managers[manager].lock();
-        let Manager { requests, groups, of_place, marks } = &mut *of;
+        let Manager { requests, shared, groups, of_place, marks } = &mut *of;
         assert!(groups.iter().all(|group| group.holders == 0), "a transaction that has ended holds no lock");
         requests.clear();
         groups.clear();
@@ -189,10 +251,22 @@ impl OrderedLocks {
             // All requests are in one mode that admits itself: so it is where writes have versions of their own, and no
             // key is added or removed.
             declared.requests.clear();
+            declared.shared.clear();
             return;
         }
         mem::swap(requests, &mut declared.requests);
+        mem::swap(shared, &mut declared.shared);
         drop(declared);
+        for place in shared.drain(..) {
+            let requested = self.requested[place as usize].lock();
+            if self.managers.len() == 1 {
+                requests.extend(requested.requests(place as usize));
+            } else {
+                let of = requested.of(manager);
+                hint::reads(of);
+                requests.extend(of.iter().map(|(_, request)| *request));
+            }
+        }
         hint::reads(&requests[..]);
         clock::compute(INSTRUCTIONS * requests.len() as u64);
         keep_contested(requests, marks);
@@ -249,31 +323,41 @@ impl OrderedLocks {
             return;
         }
         contested.store(0, Ordering::Relaxed);
+        if self.managers.len() == 1 {
+            self.release_at(0, place);
+            return;
+        }
         let requested = self.requested[place].lock();
-        hint::reads(&requested[..]);
-        for of_one in requested.chunk_by(|(a, _), (b, _)| a == b) {
+        hint::reads(&requested.by_manager[..]);
+        for of_one in requested.by_manager.chunk_by(|(a, _), (b, _)| a == b) {
             if left == 0 {
                 break;
             }
-            let mut of = self.managers[of_one[0].0 as usize].lock();
-            let Manager { requests, groups, of_place, .. } = &mut *of;
-            hint::reads(&of_place[place]);
-            left -= u32::from(!of_place[place].is_empty());
-            for group in of_place[place].drain(..) {
-                groups[group].holders -= 1;
-                hint::writes(&groups[group]);
-                if groups[group].holders > 0 || !groups[group].is_followed {
-                    continue;
-                }
-                let next = &requests[groups[group + 1].first..groups[group + 1].end];
-                hint::reads(next);
-                for request in next {
-                    // Release: pairs with the Acquire in `are_held`, for this transaction and, since all of its group
-                    // have passed the manager's latch before, for the whole group.
-                    self.standings[request.place as usize].missing.fetch_sub(1, Ordering::Release);
-                }
+            left -= u32::from(self.release_at(of_one[0].0 as usize, place));
+        }
+    }
+
+    /// Releases the locks of one manager; whether there were some.
+    fn release_at(&self, manager: usize, place: usize) -> bool {
+        let mut of = self.managers[manager].lock();
+        let Manager { requests, groups, of_place, .. } = &mut *of;
+        let had_some = !of_place[place].is_empty();
+        hint::reads(&of_place[place]);
+        for group in of_place[place].drain(..) {
+            groups[group].holders -= 1;
+            hint::writes(&groups[group]);
+            if groups[group].holders > 0 || !groups[group].is_followed {
+                continue;
+            }
+            let next = &requests[groups[group + 1].first..groups[group + 1].end];
+            hint::reads(next);
+            for request in next {
+                // Release: pairs with the Acquire in `are_held`, for this transaction and, since all of its group
+                // have passed the manager's latch before, for the whole group.
+                self.standings[request.place as usize].missing.fetch_sub(1, Ordering::Release);
             }
         }
+        had_some
     }
 }
 
@@ -294,7 +378,7 @@ mod tests {
         let locks = OrderedLocks::new(needs.len(), managers);
         // In any order: it is that of the places which counts.
         for (place, need) in needs.iter().enumerate().rev() {
-            locks.declare(place, &footprint(need));
+            locks.declare(place, &mut footprint(need));
         }
         (0..managers).for_each(|manager| locks.grant(manager));
         locks
@@ -392,7 +476,7 @@ mod tests {
                         need
                     })
                     .collect();
-                (0..12).for_each(|place| locks.declare(place, &footprint(&needs[place])));
+                (0..12).for_each(|place| locks.declare(place, &mut footprint(&needs[place])));
                 (0..managers).for_each(|manager| locks.grant(manager));
                 let mut has_ended = [false; 12];
                 while !has_ended.iter().all(|ended| *ended) {
@@ -412,20 +496,20 @@ mod tests {
         let locks = granted(&[&[(1, Exclusive)], &[(1, Exclusive)]], 2);
         locks.release(0);
         locks.release(1);
-        locks.declare(0, &footprint(&[(1, Shared)]));
-        locks.declare(1, &footprint(&[(1, Exclusive), (2, Shared)]));
+        locks.declare(0, &mut footprint(&[(1, Shared)]));
+        locks.declare(1, &mut footprint(&[(1, Exclusive), (2, Shared)]));
         (0..2).for_each(|manager| locks.grant(manager));
         assert_eq!(held(&locks), [0]);
         locks.release(0);
         locks.release(1);
         // Nothing conflicts, and nothing of the last batch is left.
-        (0..2).for_each(|place| locks.declare(place, &footprint(&[(1, Shared), (2, Shared)])));
+        (0..2).for_each(|place| locks.declare(place, &mut footprint(&[(1, Shared), (2, Shared)])));
         (0..2).for_each(|manager| locks.grant(manager));
         assert!(locks.managers.iter().all(|manager| manager.lock().requests.is_empty()));
         assert_eq!(held(&locks), [0, 1]);
         (0..2).for_each(|place| locks.release(place));
-        locks.declare(0, &footprint(&[(2, Intent)]));
-        locks.declare(1, &footprint(&[(2, Shared)]));
+        locks.declare(0, &mut footprint(&[(2, Intent)]));
+        locks.declare(1, &mut footprint(&[(2, Shared)]));
         (0..2).for_each(|manager| locks.grant(manager));
         assert_eq!(held(&locks), [0]);
     }

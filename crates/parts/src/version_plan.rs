@@ -24,7 +24,7 @@ pub struct VersionPlan<'db, S: Chained> {
     /// By manager.
     writes: Box<[Latched<Vec<Foreseen<'db, S>>>]>,
     /// By place.
-    places: Box<[Latched<Place<'db, S>>]>,
+    places: Box<[Latched<Placeholders<'db, S>>]>,
 }
 
 /// A record that the transaction at a place is to write, `times` times.
@@ -35,28 +35,22 @@ struct Foreseen<'db, S: Chained> {
     times: u32,
 }
 
-/// The plan of a transaction.
-#[derive(Debug)]
-struct Place<'db, S: Chained> {
-    footprint: Footprint,
-    placeholders: Vec<(RecordRef<'db, S>, Pending<'db, S>, u32)>,
-}
+/// The placeholders of a transaction, each with the number of times that it will be written.
+type Placeholders<'db, S> = Vec<(RecordRef<'db, S>, Pending<'db, S>, u32)>;
 
 impl<'db, S: Chained> VersionPlan<'db, S> {
     /// Makes plans for batches of at most `places` places, with as many managers as there are workers.
     pub fn new(places: usize, workers: usize) -> Self {
-        let place = || Latched::new(Place { footprint: Footprint::default(), placeholders: Vec::new() });
         Self {
             locks: OrderedLocks::new(places, workers),
             writes: (0..workers).map(|_| Latched::new(Vec::new())).collect(),
-            places: (0..places).map(|_| place()).collect(),
+            places: (0..places).map(|_| Latched::default()).collect(),
         }
     }
 
     /// Takes over the footprint of the transaction at a place, and its writes.
     pub fn declare(&self, place: usize, footprint: &mut Footprint, writes: &RehearsedWrites<'db, S>) {
         if !footprint.is_boundless() {
-            self.locks.declare(place, footprint);
             let mut held: Option<(usize, LatchedGuard<'_, _>)> = None;
             // A record without a number of its own is in a stretch.
             for (record, number, times) in writes.numbered(footprint) {
@@ -67,7 +61,7 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
                 hint::pushes(writes);
             }
         }
-        core::mem::swap(footprint, &mut self.places[place].lock().footprint);
+        self.locks.declare(place, footprint);
     }
 
     /// Does a worker's share of planning when all transactions are declared: grants locks, and puts placeholders into
@@ -86,7 +80,7 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
                 pushed.extend(of_one.iter().map(|&Foreseen { record, times, .. }| {
                     (record, push_numbered(slot, record, number, before), times)
                 }));
-                let placeholders = &mut self.places[place].lock().placeholders;
+                let mut placeholders = self.places[place].lock();
                 let count = placeholders.len();
                 placeholders.append(&mut pushed);
                 hint::writes(&placeholders[count..]);
@@ -103,10 +97,10 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
 
     /// Hands over the plan of the transaction at a place.
     pub fn hand_over(&self, place: usize, footprint: &mut Footprint, own: &mut OwnVersions<'db, S>) {
-        let mut planned = self.places[place].lock();
-        core::mem::swap(footprint, &mut planned.footprint);
-        hint::reads(&planned.placeholders[..]);
-        for (record, version, times) in planned.placeholders.drain(..) {
+        self.locks.hand_over(place, footprint);
+        let mut placeholders = self.places[place].lock();
+        hint::reads(&placeholders[..]);
+        for (record, version, times) in placeholders.drain(..) {
             own.adopt(record, version, times);
         }
     }

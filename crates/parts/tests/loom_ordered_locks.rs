@@ -38,7 +38,7 @@ fn check(modes: [Mode; 3]) {
         for (place, mode) in modes.into_iter().enumerate() {
             let mut footprint = Footprint::default();
             footprint.add(7, mode);
-            locks.declare(place, &footprint);
+            locks.declare(place, &mut footprint);
         }
         locks.grant(0);
         let shared = Arc::new(Shared { locks, modes, record: UnsafeCell::new(0) });

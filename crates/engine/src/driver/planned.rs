@@ -95,7 +95,8 @@ impl<S: Planning> Driver<S> for Planned {
         worker.close()
     }
 
-    #[inline]
+    // Always: most callers name the kind of the touch, and then little of it is left.
+    #[inline(always)]
     fn touch<'db>(scheme: &'db S, txn: &mut S::Txn<'db>, touch: Touch) -> Result<(), Abort> {
         scheme.touch(txn, touch)
     }

@@ -327,7 +327,8 @@ impl Planning for Bohm {
         record: RecordRef<'db, Self>,
         is_written: bool,
     ) -> Result<(), Abort> {
-        txn.rehearsed.foresee(&mut txn.coverage, record, is_written)
+        txn.rehearsed.foresee(&mut txn.coverage, record, is_written);
+        Ok(())
     }
 
     // ANCHOR: declare
@@ -360,7 +361,8 @@ impl Planning for Bohm {
         plan.release(place);
     }
 
-    #[inline]
+    // Always: see `Coverage::touch`.
+    #[inline(always)]
     fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
         txn.coverage.touch(touch)
     }

@@ -52,11 +52,10 @@ use engine::{
     Abort, Admits, End, Env, Facts, Family, Info, Isolation, Observer, OwnWrites, Planning, Retire, Scheme,
     Sink, Stamp, Ticket, Touch, Write, settings,
 };
-use parts::footprint::{Coverage, Footprint, Mode};
+use parts::footprint::{Coverage, Mode};
 use parts::ordered_locks::OrderedLocks;
 use parts::{BatchSize, Batches, Buffered, BufferedWrites, Buffers, CopyBuffer, Numbered, StandardSize};
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
-use sync::Latched;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 
@@ -91,14 +90,6 @@ pub struct Calvin {
     /// The number of managers, or 0 for one for each worker.
     managers: usize,
     batches: Batches,
-}
-
-/// The plans of a run's batches.
-#[derive(Debug)]
-pub struct Plan {
-    locks: OrderedLocks,
-    /// By place: the footprint that the transaction requested.
-    footprints: Box<[Latched<Footprint>]>,
 }
 
 /// Whether a record has a value.
@@ -312,19 +303,15 @@ impl Buffers<()> for Calvin {}
 
 impl Planning for Calvin {
     const IN_ORDER: bool = false;
-    type Plan<'db> = Plan;
+    type Plan<'db> = OrderedLocks;
 
     fn batch_max(&self) -> usize {
         self.batch_max
     }
 
-    fn open(&self, places: usize, workers: usize) -> Plan {
+    fn open(&self, places: usize, workers: usize) -> OrderedLocks {
         self.batches.open();
-        let managers = if self.managers == 0 { workers } else { self.managers };
-        Plan {
-            locks: OrderedLocks::new(places, managers),
-            footprints: (0..places).map(|_| Latched::default()).collect(),
-        }
+        OrderedLocks::new(places, if self.managers == 0 { workers } else { self.managers })
     }
 
     fn close(&self) {
@@ -346,33 +333,30 @@ impl Planning for Calvin {
 
     // ANCHOR: plan
     /// Step 2 of COMMIT.
-    fn declare<'db>(&'db self, plan: &Plan, txn: &mut Txn<'db>) {
-        let (place, footprint) = (txn.numbered.place(), txn.coverage.footprint());
-        if !footprint.is_boundless() {
-            plan.locks.declare(place, footprint);
-        }
-        core::mem::swap(footprint, &mut plan.footprints[place].lock());
+    fn declare<'db>(&'db self, locks: &OrderedLocks, txn: &mut Txn<'db>) {
+        locks.declare(txn.numbered.place(), txn.coverage.footprint());
     }
 
     /// Step 3 of COMMIT.
-    fn plan<'db>(&'db self, plan: &Plan, _: &mut Txn<'db>, worker: usize, workers: usize) {
-        (worker..plan.locks.managers()).step_by(workers).for_each(|manager| plan.locks.grant(manager));
+    fn plan<'db>(&'db self, locks: &OrderedLocks, _: &mut Txn<'db>, worker: usize, workers: usize) {
+        (worker..locks.managers()).step_by(workers).for_each(|manager| locks.grant(manager));
     }
 
-    fn may_run(plan: &Plan, place: usize) -> bool {
-        plan.locks.are_held(place) || is_planted(&plants::CALVIN_RUNS_EARLY)
+    fn may_run(locks: &OrderedLocks, place: usize) -> bool {
+        locks.are_held(place) || is_planted(&plants::CALVIN_RUNS_EARLY)
     }
     // ANCHOR_END: plan
 
-    fn prepare(plan: &Plan, txn: &mut Txn<'_>, place: usize) {
-        core::mem::swap(txn.coverage.footprint(), &mut plan.footprints[place].lock());
+    fn prepare(locks: &OrderedLocks, txn: &mut Txn<'_>, place: usize) {
+        locks.hand_over(place, txn.coverage.footprint());
     }
 
-    fn release(plan: &Plan, place: usize) {
-        plan.locks.release(place);
+    fn release(locks: &OrderedLocks, place: usize) {
+        locks.release(place);
     }
 
-    #[inline]
+    // Always: see `Coverage::touch`.
+    #[inline(always)]
     fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
         txn.coverage.touch(touch)
     }

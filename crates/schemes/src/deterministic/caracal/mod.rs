@@ -134,19 +134,12 @@ pub struct Caracal {
 pub struct Plan<'db> {
     locks: OrderedLocks,
     appends: Appends<'db, Caracal>,
-    /// The transactions' plans, by place.
-    places: Box<[Latched<Place<'db>>]>,
+    /// By place: the records that have a version for the transaction.
+    appended: Box<[Latched<Vec<RecordRef<'db, Caracal>>>]>,
     responsible: Responsible,
     laid_out: LaidOut<'db, Caracal>,
 }
 
-/// The plan of a transaction.
-#[derive(Debug, Default)]
-struct Place<'db> {
-    footprint: Footprint,
-    /// Records that have a version for it.
-    appended: Vec<RecordRef<'db, Caracal>>,
-}
 
 /// An attempt's private state.
 #[derive(Debug)]
@@ -155,6 +148,8 @@ pub struct Txn<'db> {
     numbered: Numbered,
     coverage: Coverage,
     writes: BufferedWrites<'db, Caracal, Goal<'db>>,
+    /// The records that the input states to be written, but for those in stretches.
+    stated: Vec<RecordRef<'db, Caracal>>,
     /// The place in the present batch before which the attempt sees versions.
     place: u32,
     appended: Vec<RecordRef<'db, Caracal>>,
@@ -205,6 +200,7 @@ impl Scheme for Caracal {
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
             writes: BufferedWrites::new(&slot),
+            stated: Vec::new(),
             slot,
             numbered: Numbered::default(),
             coverage: Coverage::default(),
@@ -226,6 +222,7 @@ impl Scheme for Caracal {
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
         txn.writes.clear();
+        txn.stated.clear();
         txn.numbered = self.batches.enter(ticket)?;
         txn.place = if ticket.step == Step::Planned { txn.numbered.place() as u32 } else { u32::MAX };
         txn.coverage.begin(ticket.step)
@@ -335,7 +332,7 @@ impl Scheme for Caracal {
             sink.logged(stamp, record, value);
             match write.note {
                 Goal::Version(array, at) => array.fill(at, value),
-                Goal::Numbered | Goal::Place => self.store(record, value, is_planned),
+                Goal::Place => self.store(record, value, is_planned),
             }
         }
         for record in txn.appended.drain(..).filter(|record| writes.find(*record).is_none()) {
@@ -375,7 +372,7 @@ impl Planning for Caracal {
         Plan {
             locks: OrderedLocks::new(places, workers),
             appends: Appends::new(self.slots, self.arrays.shares(), contended),
-            places: (0..places).map(|_| Latched::default()).collect(),
+            appended: (0..places).map(|_| Latched::default()).collect(),
             responsible: Responsible::new(places),
             laid_out: self.arrays.laid_out(),
         }
@@ -405,11 +402,8 @@ impl Planning for Caracal {
         record: RecordRef<'db, Self>,
         is_written: bool,
     ) -> Result<(), Abort> {
-        txn.coverage.foresee(record.id(), is_written)?;
-        if is_written && txn.writes.find(record).is_none() {
-            // By its own number, unless a stretch stands for it.
-            let goal = if txn.coverage.stretch().is_none() { Goal::Numbered } else { Goal::Place };
-            txn.writes.push(record, None, goal);
+        if txn.coverage.state(record.id(), is_written).is_some() {
+            txn.stated.push(record);
         }
         Ok(())
     }
@@ -418,24 +412,20 @@ impl Planning for Caracal {
     fn declare<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>) {
         let place = txn.numbered.place();
         plan.responsible.forget(place);
-        let mut planned = plan.places[place].lock();
-        planned.appended.clear();
+        let mut appended = plan.appended[place].lock();
+        appended.clear();
         let footprint = txn.coverage.footprint();
         if !footprint.is_boundless() {
-            plan.locks.declare(place, footprint);
             // A fresh record is the attempt's own, and a record without a number of its own is in a stretch.
             let has_array = |write: &&Buffered<'db, Self, Goal<'db>>| {
                 let number = Footprint::of_record(write.record.id());
-                let is_numbered =
-                    matches!(write.note, Goal::Numbered) || footprint.covers(number, Mode::Shared);
-                is_numbered && !write.record.header().is_fresh()
+                footprint.covers(number, Mode::Shared) && !write.record.header().is_fresh()
             };
-            for record in txn.writes.iter().filter(has_array).map(|write| write.record) {
-                plan.appends.append(txn.slot.id(), record, place as u32);
-                planned.appended.push(record);
-            }
+            appended.append(&mut txn.stated);
+            appended.extend(txn.writes.iter().filter(has_array).map(|write| write.record));
+            appended.iter().for_each(|&record| plan.appends.append(txn.slot.id(), record, place as u32));
         }
-        core::mem::swap(footprint, &mut planned.footprint);
+        plan.locks.declare(place, footprint);
     }
 
     // ANCHOR: plan
@@ -470,16 +460,16 @@ impl Planning for Caracal {
     }
 
     fn prepare<'db>(plan: &Plan<'db>, txn: &mut Txn<'db>, place: usize) {
-        let mut planned = plan.places[place].lock();
-        core::mem::swap(txn.coverage.footprint(), &mut planned.footprint);
-        core::mem::swap(&mut txn.appended, &mut planned.appended);
+        plan.locks.hand_over(place, txn.coverage.footprint());
+        core::mem::swap(&mut txn.appended, &mut plan.appended[place].lock());
     }
 
     fn release(plan: &Plan<'_>, place: usize) {
         plan.locks.release(place);
     }
 
-    #[inline]
+    // Always: see `Coverage::touch`.
+    #[inline(always)]
     fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
         txn.coverage.touch(touch)
     }

@@ -142,8 +142,6 @@ enum Value<'a> {
 pub enum Goal<'a> {
     /// Into the record; nowhere, if the write is only rehearsed.
     Place,
-    /// Nowhere: an input states the write. The record's own number is in the footprint.
-    Numbered,
     /// Into the version at a position of the record's array.
     Version(VersionArray<'a>, usize),
 }

@@ -376,7 +376,8 @@ impl Planning for Pwv {
         record: Record<'db>,
         is_written: bool,
     ) -> Result<(), Abort> {
-        txn.rehearsed.foresee(&mut txn.coverage, record, is_written)
+        txn.rehearsed.foresee(&mut txn.coverage, record, is_written);
+        Ok(())
     }
 
     /// Step 2 of COMMIT.
@@ -405,7 +406,8 @@ impl Planning for Pwv {
         plan.release(place);
     }
 
-    #[inline]
+    // Always: see `Coverage::touch`.
+    #[inline(always)]
     fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
         txn.coverage.touch(touch)
     }

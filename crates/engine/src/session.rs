@@ -13,8 +13,8 @@ mod words;
 use core::ops::{ControlFlow, RangeBounds};
 
 use storage::{
-    Additive, AnyKey, CoreKey, Groups, Home, Index, IndexOn, IndexedKey, Indexes, Key, Row, RowRef, Slot,
-    Table, Which, row_of, row_of_mut, words_of,
+    Additive, AnyKey, CoreKey, Groups, Home, Index, IndexOn, IndexedKey, Indexes, Key, NextNode, Row, RowRef,
+    Slot, Table, Which, row_of, row_of_mut, words_of,
 };
 
 use crate::AccessSet;
@@ -44,6 +44,10 @@ pub(crate) use private::{Change, Place};
 
 /// The maximum number of keys whose search is prefetched: many more would push each other out of the nearest cache.
 const PREFETCHED_MAX: usize = 64;
+
+/// Where the searches for the keys of an input go on behind the memory that was asked for first.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead<'db>(Vec<NextNode<'db>>);
 
 /// One logical client's access to a database: runs one attempt at a time.
 pub struct Session<'db, S: Scheme, O: Observer = (), L: Sink = ()> {
@@ -201,21 +205,24 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     }
 
     /// Enters what the input is known to touch into the plan, in place of a rehearsal.
-    pub(crate) fn foresee(&mut self, plan: &S::Plan<'db>, ticket: &Ticket, known: &[KnownKey])
-    where
+    pub(crate) fn foresee(
+        &mut self,
+        plan: &S::Plan<'db>,
+        ticket: &Ticket,
+        known: &[KnownKey],
+        ahead: &Ahead<'db>,
+    ) where
         S: Planning,
     {
-        for known in known.iter().take(PREFETCHED_MAX) {
-            touches::prefetch_overflow(self.db.tables().get(known.table), known);
-        }
+        ahead.0.iter().for_each(|node| node.prefetch());
         self.rehearse(plan, ticket, |txn| txn.foresee(known));
     }
 
-    /// Asks for the memory of the indexes in which [`foresee`](Self::foresee) will search.
-    pub(crate) fn prefetch(&self, known: &[KnownKey]) {
-        for known in known.iter().take(PREFETCHED_MAX) {
-            touches::prefetch(self.db.tables().get(known.table), known);
-        }
+    /// Asks for the memory in which [`foresee`](Self::foresee) will search first.
+    pub(crate) fn prefetch(&self, known: &[KnownKey], ahead: &mut Ahead<'db>) {
+        let first = known.iter().take(PREFETCHED_MAX);
+        ahead.0.clear();
+        ahead.0.extend(first.filter_map(|known| touches::prefetch(self.db.tables().get(known.table), known)));
     }
 
     /// Does a worker's share of the plan.

@@ -105,7 +105,6 @@ impl Footprint {
     }
 
     /// Adds the thing with this number.
-    #[inline]
     pub fn add(&mut self, number: u64, mode: Mode) {
         self.add_touched(Touched::new(number, mode));
     }
@@ -116,7 +115,7 @@ impl Footprint {
     }
 
     /// The position of the thing, which is there now.
-    #[inline]
+    #[inline(always)]
     fn add_touched(&mut self, touched: Touched) -> usize {
         self.is_changed |= touched.mode != Mode::Shared;
         let (at, is_added) = self.touched.find_or_push(touched.number as usize, || touched);
@@ -359,16 +358,18 @@ impl Coverage {
         Ok(())
     }
 
-    /// Like [`foresee`](Self::foresee), for an input that states what it touches; counts the write. Returns the position
-    /// of the record in the footprint if this is the first write that is stated of it and it has a number of its own.
-    #[inline]
-    pub fn state(&mut self, id: usize, is_written: bool) -> Option<usize> {
+    /// Touches the record that was found last, whose input states what it touches, in this mode, unless a stretch stands
+    /// for it; counts the write. Returns the position of the record in the footprint if this is the first write that is
+    /// stated of it and it has a number of its own.
+    // Always: it is called once for each access that is stated, from one place of each scheme.
+    #[inline(always)]
+    pub fn state(&mut self, id: usize, mode: Mode, is_written: bool) -> Option<usize> {
         debug_assert_eq!(self.step, Step::Rehearsal, "a planned attempt must not widen its footprint");
         if let Some(stretch) = self.stretch() {
             self.footprint.add(stretch, if is_written { Mode::Exclusive } else { Mode::Shared });
             return None;
         }
-        let at = self.footprint.add_touched(Touched::new(Footprint::of_record(id), Mode::Shared));
+        let at = self.footprint.add_touched(Touched::new(Footprint::of_record(id), mode));
         let writes = &mut self.footprint.touched.get_mut(at).writes;
         *writes += u32::from(is_written);
         (is_written && *writes == 1).then_some(at)

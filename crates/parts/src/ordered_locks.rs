@@ -154,9 +154,10 @@ impl Requested {
     fn sort(&mut self, place: usize, managers: usize) {
         let mut by_manager = mem::take(&mut self.by_manager);
         by_manager.clear();
-        by_manager.extend(self.requests(place).map(|request| {
-            (Footprint::manager_of(request.number, managers) as u32, request)
-        }));
+        by_manager.extend(
+            self.requests(place)
+                .map(|request| (Footprint::manager_of(request.number, managers) as u32, request)),
+        );
         by_manager.sort_unstable_by_key(|(manager, _)| *manager);
         hint::writes(&by_manager[..]);
         self.by_manager = by_manager;

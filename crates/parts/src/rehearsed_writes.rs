@@ -54,9 +54,10 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
     /// The records that were there before and have a number of their own in the footprint, each with this number and
     /// the number of times that it was written.
     pub fn numbered(&self, footprint: &Footprint) -> impl Iterator<Item = (RecordRef<'db, S>, u64, u32)> {
-        let stated = self.stated.iter().map(|(record, at)| {
-            (*record, Footprint::of_record(record.id()), footprint.writes(*at))
-        });
+        let stated = self
+            .stated
+            .iter()
+            .map(|(record, at)| (*record, Footprint::of_record(record.id()), footprint.writes(*at)));
         let rehearsed = self.rehearsed.iter().filter_map(|write| {
             let Rehearsed { times, is_new, is_covered } = write.note;
             let number = Footprint::of_record(write.record.id());
@@ -107,7 +108,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
     /// As [`Planning::foresee`](engine::Planning::foresee).
     #[inline]
     pub fn foresee(&mut self, coverage: &mut Coverage, record: RecordRef<'db, S>, is_written: bool) {
-        if let Some(at) = coverage.state(record.id(), is_written) {
+        if let Some(at) = coverage.state(record.id(), Mode::Shared, is_written) {
             self.stated.push((record, at));
         }
     }

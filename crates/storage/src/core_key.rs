@@ -8,7 +8,7 @@
 use core::fmt::Debug;
 use core::ops::{Bound, ControlFlow};
 
-use crate::index::{BTree, Inserted, LeafRef, RowPtr, Visitor, Watcher};
+use crate::index::{BTree, Inserted, LeafRef, NextNode, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
 use crate::row::Direction;
 use crate::shape::{LeafMeta, Shape};
@@ -49,7 +49,7 @@ pub trait CoreKey: Copy + Ord + Debug {
     fn peek<S: Shape>(self, index: IndexRef<'_, S>) -> Option<RowRef<'_, S>>;
 
     /// See [`IndexRef::prefetch`].
-    fn prefetch<S: Shape>(self, index: IndexRef<'_, S>);
+    fn prefetch<'db, S: Shape>(self, index: IndexRef<'db, S>) -> Option<NextNode<'db>>;
 
     /// See [`IndexRef::insert`].
     ///
@@ -117,8 +117,8 @@ impl CoreKey for u64 {
     }
 
     #[inline]
-    fn prefetch<S: Shape>(self, index: IndexRef<'_, S>) {
-        index.prefetch(self);
+    fn prefetch<'db, S: Shape>(self, index: IndexRef<'db, S>) -> Option<NextNode<'db>> {
+        index.prefetch(self)
     }
 
     #[inline]
@@ -196,8 +196,8 @@ impl CoreKey for AnyKey {
     }
 
     #[inline]
-    fn prefetch<S: Shape>(self, index: IndexRef<'_, S>) {
-        index.index.prefetch_any(&self);
+    fn prefetch<'db, S: Shape>(self, index: IndexRef<'db, S>) -> Option<NextNode<'db>> {
+        index.index.prefetch_any(&self)
     }
 
     #[inline]
@@ -247,21 +247,12 @@ impl<L: LeafMeta> AnyIndex<L> {
     }
 
     #[inline(never)]
-    fn prefetch_any(&self, key: &AnyKey) {
+    pub(crate) fn prefetch_any(&self, key: &AnyKey) -> Option<NextNode<'_>> {
         match (self, key) {
             (Self::Hash1(hash), AnyKey::One(key)) => hash.prefetch(*key),
             (Self::Hash2(hash), AnyKey::Two(key)) => hash.prefetch(*key),
             // Trees are searched at once.
-            _ => {}
-        }
-    }
-
-    #[inline(never)]
-    pub(crate) fn prefetch_any_overflow(&self, key: &AnyKey) {
-        match (self, key) {
-            (Self::Hash1(hash), AnyKey::One(key)) => hash.prefetch_overflow(*key),
-            (Self::Hash2(hash), AnyKey::Two(key)) => hash.prefetch_overflow(*key),
-            _ => {}
+            _ => None,
         }
     }
 

@@ -28,7 +28,7 @@ pub use additive::{Additive, Column, accumulate, column};
 pub use core_key::CoreKey;
 pub use declared::{KeyPart, PlainGroup, PlainTable};
 pub use implicit::{ImplicitRows, RowMaker};
-pub use index::{LeafHold, LeafRef, Watcher};
+pub use index::{LeafHold, LeafRef, NextNode, Watcher};
 pub use key::{Home, Key, OrderedKey};
 pub use owned::PartitionClaim;
 pub use record::RecordRef;

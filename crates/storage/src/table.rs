@@ -9,7 +9,7 @@ use crate::arena::{Block, BlockArena, Reserve};
 use crate::core_key::CoreKey;
 use crate::declared::{IndexDecl, KeyDecl, KeyWidth};
 use crate::implicit::Apart;
-use crate::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor, Watcher};
+use crate::index::{BTree, Hash, Inserted, LeafRef, NextNode, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
 use crate::part::is_in;
 use crate::record::{self, Inside, RecordRef};
@@ -841,19 +841,17 @@ impl<'db, S: Shape> IndexRef<'db, S> {
         found.map(|row| RowRef { at: row.get(), table: self.table })
     }
 
-    /// Asks for the memory that a search for the key will touch first.
+    /// Asks for the memory that a search for the key will touch first, and says where the search goes on, if that is
+    /// known: see [`NextNode::prefetch`].
     #[inline]
-    pub fn prefetch<K: IndexedKey>(self, key: K) {
-        if let Some(hash) = K::hash_index(self.index) {
-            hash.prefetch(key);
-        }
+    pub fn prefetch<K: IndexedKey>(self, key: K) -> Option<NextNode<'db>> {
+        K::hash_index(self.index)?.prefetch(key)
     }
 
-    /// Asks for the memory that a search for the key will touch next, if it does not end where it begins. For keys of
-    /// which the memory that is touched first was asked for a while ago.
+    /// The same for a key of any width.
     #[inline]
-    pub fn prefetch_overflow(self, key: &AnyKey) {
-        self.index.prefetch_any_overflow(key);
+    pub fn prefetch_any(self, key: &AnyKey) -> Option<NextNode<'db>> {
+        self.index.prefetch_any(key)
     }
 
     /// Adds a row under a key unless the key is there.

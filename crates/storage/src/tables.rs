@@ -384,29 +384,42 @@ impl<'db, S: Shape> Slot<'db, S> {
                 || is_planted(&plants::REUSES_EARLY) && epochs.is_past(epoch.saturating_sub(1))
                 || epochs.is_past(epoch)
         };
-        while let Some(unlinked) = self.waiting.pop(is_past) {
-            match unlinked {
-                Unlinked::Row(table, block) => {
-                    if self.empty_row(RowRef { at: block, table: self.tables.get(table) }) {
-                        self.waiting.push(Unlinked::Emptied(table, block));
-                    } else {
-                        self.stock_row(table, block);
-                    }
+        loop {
+            let count = self.waiting.past(is_past);
+            for _ in 0..count {
+                let unlinked = self.waiting.take();
+                self.reuse(unlinked);
+            }
+            if count == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Makes use again of what nobody looks at any more.
+    #[inline]
+    fn reuse(&mut self, unlinked: Unlinked) {
+        match unlinked {
+            Unlinked::Row(table, block) => {
+                if self.empty_row(RowRef { at: block, table: self.tables.get(table) }) {
+                    self.waiting.push(Unlinked::Emptied(table, block));
+                } else {
+                    self.stock_row(table, block);
                 }
-                Unlinked::Emptied(table, block) => self.stock_row(table, block),
-                Unlinked::Version(table, group, block) => {
-                    let arena = &self.tables.get(table).versions[usize::from(group)];
-                    let versions = &mut self.stock[usize::from(table.0)].versions[usize::from(group)];
-                    // A thread that waits for a version to be decided may look at its head even now.
-                    arena.retire(block, version::version_head_bytes::<S>());
-                    versions.put(block);
-                    versions.give_surplus(arena);
-                }
-                Unlinked::Inline(table, group, block) => {
-                    let record = self.record(At { table, group, block });
-                    let home = self.tables.home(record).expect("a version has stood within the record");
-                    self.come_home(record, home);
-                }
+            }
+            Unlinked::Emptied(table, block) => self.stock_row(table, block),
+            Unlinked::Version(table, group, block) => {
+                let arena = &self.tables.get(table).versions[usize::from(group)];
+                let versions = &mut self.stock[usize::from(table.0)].versions[usize::from(group)];
+                // A thread that waits for a version to be decided may look at its head even now.
+                arena.retire(block, version::version_head_bytes::<S>());
+                versions.put(block);
+                versions.give_surplus(arena);
+            }
+            Unlinked::Inline(table, group, block) => {
+                let record = self.record(At { table, group, block });
+                let home = self.tables.home(record).expect("a version has stood within the record");
+                self.come_home(record, home);
             }
         }
     }

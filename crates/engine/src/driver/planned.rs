@@ -30,7 +30,7 @@ use sync::{Broken, Latched, clock, fiber, waiter};
 use super::batch::{self, Alarm, Board, Client, Desk, Left, Request, has_rest, is_sampled, ticket};
 use super::{Driver, Job, Part, Stage, Tally, is_aborted};
 use crate::meter::Phase;
-use crate::session::FoundRows;
+use crate::session::{Ahead, FoundRows};
 use crate::{
     Abort, Database, InputFootprint, InsertAt, Ledger, Observe, Planning, Scratch, Session, Step, Ticket,
     Touch,
@@ -255,6 +255,19 @@ impl<'s, 'r, S: Planning, V: Observe> Runner<'s, 'r, S, V> {
     }
 }
 
+/// What an input states.
+struct Stated<'r> {
+    footprint: InputFootprint,
+    /// The memory to be asked for before its rows are looked up.
+    ahead: Ahead<'r>,
+}
+
+impl Default for Stated<'_> {
+    fn default() -> Self {
+        Self { footprint: InputFootprint::of_keys(), ahead: Ahead::default() }
+    }
+}
+
 /// One worker's part of a run.
 struct Worker<'s, 'r, S: Planning, V: Observe> {
     part: Part<'r, S, V>,
@@ -270,10 +283,10 @@ struct Worker<'s, 'r, S: Planning, V: Observe> {
     waiting: Vec<usize>,
     /// Whether other workers may execute the requests of these clients.
     moves: bool,
-    /// The rows that the input states whose footprint is found next.
-    known: InputFootprint,
+    /// What the input states whose footprint is found next.
+    known: Stated<'r>,
     /// The same of the input after it.
-    asked: InputFootprint,
+    asked: Stated<'r>,
 }
 
 impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
@@ -289,8 +302,8 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
             open: Vec::new(),
             waiting: Vec::new(),
             moves: db.scheme().moves() && job.workers > 1,
-            known: InputFootprint::of_keys(),
-            asked: InputFootprint::of_keys(),
+            known: Stated::default(),
+            asked: Stated::default(),
         }
     }
 
@@ -379,12 +392,13 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
             session.meter().start();
             session.meter().switch(Phase::Cc);
         }
-        self.asked.clear();
+        let Stated { footprint, ahead } = &mut self.asked;
+        footprint.clear();
         if !job.rehearses {
-            program.footprint(&self.desk.clients[client].call, &mut self.asked);
+            program.footprint(&self.desk.clients[client].call, footprint);
         }
-        if let Some(known) = self.asked.keys() {
-            session.prefetch(known);
+        if let Some(known) = footprint.keys() {
+            session.prefetch(known, ahead);
         }
         if is_sampled {
             session.meter().stop();
@@ -407,8 +421,8 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
             session.meter().switch(Phase::Cc);
         }
         clock::compute(PLANNING_INSTRUCTIONS);
-        match self.known.keys() {
-            Some(known) => session.foresee(&shared.plan, &ticket, known),
+        match self.known.footprint.keys() {
+            Some(known) => session.foresee(&shared.plan, &ticket, known, &self.known.ahead),
             None => session.rehearse(&shared.plan, &ticket, |txn| program.execute(call, scratch, txn)),
         }
         session.found().leave(&mut shared.found[place].lock());

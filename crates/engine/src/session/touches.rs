@@ -3,9 +3,9 @@
 use core::iter;
 use core::ops::Bound;
 
-use storage::{CoreKey, RowRef, Shape, TableStore, Which};
+use storage::{AnyKey, CoreKey, NextNode, RowRef, Shape, TableStore, Which};
 
-use super::{Attempt, Place, with_core};
+use super::{Attempt, Place};
 use crate::driver::Driver;
 use crate::footprint::{Known, KnownKey};
 use crate::meter::Phase;
@@ -24,7 +24,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     }
 
     /// The row of a primary key, after an announcement: without a search if it was found before the batch was planned.
-    #[inline]
+    // Always: the search is a call, so that what is found ahead saves no registers for it.
+    #[inline(always)]
     pub(super) fn find_as_planned<K: CoreKey>(
         &mut self,
         store: &'db TableStore<S>,
@@ -37,6 +38,16 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             self.session.meter.switch(Phase::Useful);
             return Ok(Some(row));
         }
+        self.search(store, key)
+    }
+
+    /// The same of a row that was not found before.
+    #[inline(never)]
+    fn search<K: CoreKey>(
+        &mut self,
+        store: &'db TableStore<S>,
+        key: K,
+    ) -> Result<Option<RowRef<'db, S>>, Abort> {
         let spot = spot(store, Which::Primary, key);
         self.touch(|| Touch::Seek(spot))?;
         let found = self.find(store, key)?;
@@ -62,36 +73,64 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     where
         S: Planning,
     {
-        known.iter().try_for_each(|next| with_core!(O, next.key, |core| self.foresee_one(next, core)))
+        known.iter().try_for_each(|next| match next.key {
+            AnyKey::One(key) if !O::ANY_WIDTH => self.foresee_one(next, key),
+            _ => self.foresee_wide(next),
+        })
     }
 
+    /// As `foresee_one`, for a key of any width: a call, so that no key of one word is copied as if it were wide.
+    #[inline(never)]
+    fn foresee_wide(&mut self, known: &KnownKey) -> Result<(), Abort>
+    where
+        S: Planning,
+    {
+        self.foresee_one(known, known.key)
+    }
+
+    #[inline]
     fn foresee_one<K: CoreKey>(&mut self, known: &KnownKey, key: K) -> Result<(), Abort>
     where
         S: Planning,
     {
         let (scheme, store) = (self.session.db.scheme(), self.tables().get(known.table));
-        let spot = spot(store, Which::Primary, key);
-        match known.how {
-            Known::Insert(which) => {
-                self.touch(|| addition(store, which, key))?;
-                if !is_sought(store, known) {
-                    return Ok(());
-                }
-            }
-            Known::Read | Known::Write => self.touch(|| Touch::Seek(spot))?,
+        if let Known::Insert(which) = known.how {
+            return self.foresee_insert(known, (store, which, key));
         }
+        let spot = spot(store, Which::Primary, key);
+        self.touch(|| Touch::Seek(spot))?;
         let txn = &mut self.session.txn;
         let found = key.get(store.index(Which::Primary), |leaf| scheme.read_gaps(txn, leaf))?;
         let Some(row) = found else { return Ok(()) };
         let group = usize::from(known.group);
         // The plan comes to the record's head soon, and the execution to all of it.
-        let is_there = !matches!(known.how, Known::Insert(_));
-        if is_there && self.session.found.push(key, spot, row, Some(known.group)) {
+        if self.session.found.push(key, spot, row, Some(known.group)) {
             row.prefetch_head(group);
         } else {
             row.prefetch(iter::once(group));
         }
         scheme.foresee(&mut self.session.txn, row.record(group), known.how == Known::Write)
+    }
+
+    /// The same for a key that is added to an index. Its row is looked for because it may be there.
+    fn foresee_insert<K: CoreKey>(
+        &mut self,
+        known: &KnownKey,
+        (store, which, key): (&'db TableStore<S>, Which, K),
+    ) -> Result<(), Abort>
+    where
+        S: Planning,
+    {
+        self.touch(|| addition(store, which, key))?;
+        if !is_sought(store, known) {
+            return Ok(());
+        }
+        let (scheme, txn) = (self.session.db.scheme(), &mut self.session.txn);
+        let found = key.get(store.index(Which::Primary), |leaf| scheme.read_gaps(txn, leaf))?;
+        let Some(row) = found else { return Ok(()) };
+        let group = usize::from(known.group);
+        row.prefetch(iter::once(group));
+        scheme.foresee(&mut self.session.txn, row.record(group), false)
     }
 
     /// Announces that a scan has come to a row by the key of a secondary index.
@@ -121,18 +160,10 @@ fn is_sought<S: Shape>(store: &TableStore<S>, known: &KnownKey) -> bool {
     }
 }
 
-/// Asks for the memory of the index in which a key is looked for.
-pub(super) fn prefetch<S: Shape>(store: &TableStore<S>, known: &KnownKey) {
-    if is_sought(store, known) {
-        known.key.prefetch(store.index(Which::Primary));
-    }
-}
-
-/// The same for what [`prefetch`] did not reach, some time after it.
-pub(super) fn prefetch_overflow<S: Shape>(store: &TableStore<S>, known: &KnownKey) {
-    if is_sought(store, known) {
-        store.index(Which::Primary).prefetch_overflow(&known.key);
-    }
+/// Asks for the memory of the index in which a key is looked for, and says where the search goes on.
+#[inline]
+pub(super) fn prefetch<'db, S: Shape>(store: &'db TableStore<S>, known: &KnownKey) -> Option<NextNode<'db>> {
+    if is_sought(store, known) { store.index(Which::Primary).prefetch_any(&known.key) } else { None }
 }
 
 /// The number of an index, from which those of its keys follow.

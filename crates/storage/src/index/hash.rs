@@ -27,7 +27,9 @@ use sync::plant::is_planted;
 use sync::{Latch, RareChange, VersionLatch};
 
 use crate::index::pool::{Node, Pool, Slab};
-use crate::index::{Inserted, LeafHead, LeafRef, RowPtr, Told, Watcher, pause, prefetch_node, tell_miss};
+use crate::index::{
+    Inserted, LeafHead, LeafRef, NextNode, RowPtr, Told, Watcher, pause, prefetch_node, tell_miss,
+};
 use crate::key::OrderedKey;
 use crate::plants;
 use crate::shape::LeafMeta;
@@ -66,7 +68,8 @@ impl<K: OrderedKey, L: LeafMeta> fmt::Debug for Hash<K, L> {
 #[repr(C, align(64))]
 struct Bucket<K: OrderedKey, L: LeafMeta> {
     head: LeafHead<L>,
-    next: AtomicPtr<Self>,
+    /// An overflow bucket.
+    next: AtomicPtr<u8>,
     keys: L::Places<K::Slot>,
     rows: L::Places<AtomicPtr<u8>>,
 }
@@ -238,7 +241,7 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
     #[allow(clippy::unused_self, reason = "borrowing the table keeps the bucket")]
     fn next<'t>(&'t self, bucket: &Bucket<K, L>) -> Option<&'t Bucket<K, L>> {
         // Acquire: pairs with the Release of whoever chained the bucket, so that it is seen whole.
-        let next = NonNull::new(bucket.next.load(Ordering::Acquire))?;
+        let next = NonNull::new(bucket.next.load(Ordering::Acquire))?.cast();
         // SAFETY: invariant (1): a bucket leads to overflow buckets of this table, which live as long.
         Some(unsafe { next.as_ref() })
     }
@@ -306,21 +309,12 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
         }
     }
 
-    /// Asks for the memory that a search for the key touches first.
+    /// Asks for the memory that a search for the key touches first, and says where it goes on if it does not end there.
     #[inline]
-    pub fn prefetch(&self, key: K) {
-        if let Some(bucket) = self.likely_bucket(key) {
-            prefetch_node(bucket);
-        }
-    }
-
-    /// Asks for the memory that a search for the key touches next, if it does not end at what
-    /// [`prefetch`](Self::prefetch) has asked for a while ago.
-    #[inline]
-    pub fn prefetch_overflow(&self, key: K) {
-        if let Some(overflow) = self.likely_bucket(key).and_then(|bucket| self.next(bucket)) {
-            prefetch_node(overflow);
-        }
+    pub fn prefetch(&self, key: K) -> Option<NextNode<'_>> {
+        let bucket = self.likely_bucket(key)?;
+        prefetch_node(bucket);
+        Some(NextNode { link: &bucket.next, bytes: size_of::<Bucket<K, L>>() })
     }
 
     /// The bucket that the key belongs to, or belonged to a moment ago.
@@ -401,7 +395,7 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
         let (overflow, guard) = self.overflows.take();
         overflow.set(0, key, row);
         // Release: pairs with the Acquire in `next`.
-        bucket.next.store(core::ptr::from_ref(overflow).cast_mut(), Ordering::Release);
+        bucket.next.store(core::ptr::from_ref(overflow).cast_mut().cast(), Ordering::Release);
         drop(guard);
         true
     }

@@ -30,7 +30,7 @@ use core::num::NonZero;
 use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
-use sync::atomic::{Ordering, fence};
+use sync::atomic::{AtomicPtr, Ordering, fence};
 use sync::{VersionLatch, VersionLatchGuard, hint};
 
 use crate::shape::LeafMeta;
@@ -84,9 +84,33 @@ impl RowPtr {
 /// Asks for all cache lines of a node.
 #[inline(always)]
 fn prefetch_node<T>(node: &T) {
-    let start = core::ptr::from_ref(node).cast::<u8>();
-    for line in 0..size_of::<T>() / 64 {
+    prefetch_lines(core::ptr::from_ref(node).cast(), size_of::<T>());
+}
+
+#[inline(always)]
+fn prefetch_lines(start: *const u8, bytes: usize) {
+    for line in 0..bytes / 64 {
         hint::prefetch(start.wrapping_add(line * 64));
+    }
+}
+
+/// The place of a search after the one that it begins at, whose memory was asked for: a hash bucket that overflows
+/// leads to another one.
+#[derive(Clone, Copy, Debug)]
+pub struct NextNode<'t> {
+    link: &'t AtomicPtr<u8>,
+    bytes: usize,
+}
+
+impl NextNode<'_> {
+    /// Asks for its memory, if there is such a place; some time after the first was asked for.
+    #[inline]
+    pub fn prefetch(self) {
+        // Relaxed: only the address is used.
+        let node = self.link.load(Ordering::Relaxed);
+        if !node.is_null() {
+            prefetch_lines(node, self.bytes);
+        }
     }
 }
 

@@ -328,7 +328,9 @@ impl Planning for Calvin {
         record: RecordRef<'db, Self>,
         is_written: bool,
     ) -> Result<(), Abort> {
-        txn.coverage.record(record.id(), if is_written { Mode::Exclusive } else { Mode::Shared })
+        let mode = if is_written { Mode::Exclusive } else { Mode::Shared };
+        txn.coverage.state(record.id(), mode, is_written);
+        Ok(())
     }
 
     // ANCHOR: plan

@@ -140,7 +140,6 @@ pub struct Plan<'db> {
     laid_out: LaidOut<'db, Caracal>,
 }
 
-
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db> {
@@ -402,7 +401,7 @@ impl Planning for Caracal {
         record: RecordRef<'db, Self>,
         is_written: bool,
     ) -> Result<(), Abort> {
-        if txn.coverage.state(record.id(), is_written).is_some() {
+        if txn.coverage.state(record.id(), Mode::Shared, is_written).is_some() {
             txn.stated.push(record);
         }
         Ok(())

@@ -148,6 +148,6 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
         overflow.set(0, key, row);
         // Release: pairs with the Acquire in `next`.
         let next = core::ptr::from_ref(overflow).cast_mut();
-        last.expect("there is the first").next.store(next, Ordering::Release);
+        last.expect("there is the first").next.store(next.cast(), Ordering::Release);
     }
 }

@@ -527,6 +527,27 @@ mod tests {
     }
 
     #[test]
+    fn stated_writes_are_counted_for_each_record_that_no_stretch_stands_for() {
+        let mut coverage = Coverage::default();
+        coverage.begin(Step::Rehearsal).expect("nothing is refused");
+        let mut state = |spot, id, mode, is_written| {
+            coverage.touch(Touch::Seek(spot)).expect("nothing is refused");
+            coverage.state(id, mode, is_written)
+        };
+        assert_eq!(state(ALONE, 7, Shared, false), None, "a read");
+        let at = state(ALONE, 7, Shared, true).expect("the first write");
+        assert_eq!(state(ALONE, 7, Shared, true), None, "a further write");
+        assert!(state(ALONE, 8, Exclusive, true).is_some());
+        assert_eq!(state(NUMBERED, 9, Shared, true), None, "its stretch stands for it");
+        let footprint = coverage.footprint();
+        assert_eq!(footprint.writes(at), 2);
+        let [shared, exclusive] = [7, 8].map(Footprint::of_record);
+        assert!(footprint.covers(shared, Shared) && !footprint.covers(shared, Exclusive));
+        assert!(footprint.covers(exclusive, Exclusive) && footprint.covers(200, Exclusive));
+        assert!(!footprint.covers(Footprint::of_record(9), Shared));
+    }
+
+    #[test]
     fn who_scans_across_prefixes_is_not_planned_and_may_do_so_alone() {
         let mut across = planned(|coverage| sought(coverage, ALONE, 7, Shared));
         across.begin(Step::Rehearsal).expect("nothing is refused");

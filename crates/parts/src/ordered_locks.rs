@@ -21,7 +21,7 @@ use crate::footprint::{Footprint, Mode, SPREAD};
 use crate::plants;
 
 /// Instructions for a request when it is declared, and as many when it is granted.
-const INSTRUCTIONS: u64 = 190;
+const INSTRUCTIONS: u64 = 38;
 
 /// Buckets for each request.
 const BUCKETS: usize = 8;

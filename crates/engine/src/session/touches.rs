@@ -4,12 +4,17 @@ use core::iter;
 use core::ops::Bound;
 
 use storage::{AnyKey, CoreKey, NextNode, RowRef, Shape, TableStore, Which};
+use sync::clock;
 
 use super::{Attempt, Place};
 use crate::driver::Driver;
 use crate::footprint::{Known, KnownKey};
 use crate::meter::Phase;
 use crate::{Abort, Observer, Planning, Scheme, Sink, Spot, Step, Touch};
+
+/// Instructions of a key that an input states, beyond the search for its row: to state it, to enter it into a footprint
+/// and a plan, and to take over what was found and planned.
+const STATED_INSTRUCTIONS: u64 = 300;
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     /// Announces an index lookup or change to the scheme, if the scheme plans.
@@ -73,6 +78,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     where
         S: Planning,
     {
+        clock::compute(STATED_INSTRUCTIONS * known.len() as u64);
         known.iter().try_for_each(|next| match next.key {
             AnyKey::One(key) if !O::ANY_WIDTH => self.foresee_one(next, key),
             _ => self.foresee_wide(next),

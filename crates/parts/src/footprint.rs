@@ -358,9 +358,9 @@ impl Coverage {
         Ok(())
     }
 
-    /// Touches the record that was found last, whose input states what it touches, in this mode, unless a stretch stands
-    /// for it; counts the write. Returns the position of the record in the footprint if this is the first write that is
-    /// stated of it and it has a number of its own.
+    /// For an input that states what it touches: touches the record that was found last, in this mode unless a stretch
+    /// stands for it, and counts the write. Returns the position of the record in the footprint if this is the first
+    /// write that is stated of it and it has a number of its own.
     // Always: it is called once for each access that is stated, from one place of each scheme.
     #[inline(always)]
     pub fn state(&mut self, id: usize, mode: Mode, is_written: bool) -> Option<usize> {

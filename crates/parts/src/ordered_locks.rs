@@ -21,7 +21,7 @@ use crate::footprint::{Footprint, Mode, SPREAD};
 use crate::plants;
 
 /// Instructions for a request when it is declared, and as many when it is granted.
-const INSTRUCTIONS: u64 = 38;
+const INSTRUCTIONS: u64 = 100;
 
 /// Buckets for each request.
 const BUCKETS: usize = 8;
@@ -136,7 +136,7 @@ struct Standing {
     contested: AtomicU32,
 }
 
-/// What a transaction requested.
+/// The requests of a transaction.
 #[derive(Debug, Default)]
 struct Requested {
     footprint: Footprint,

@@ -106,11 +106,20 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
     }
 
     /// As [`Planning::foresee`](engine::Planning::foresee).
+    ///
+    /// # Errors
+    /// None: the record enters the footprint.
     #[inline]
-    pub fn foresee(&mut self, coverage: &mut Coverage, record: RecordRef<'db, S>, is_written: bool) {
+    pub fn foresee(
+        &mut self,
+        coverage: &mut Coverage,
+        record: RecordRef<'db, S>,
+        is_written: bool,
+    ) -> Result<(), Abort> {
         if let Some(at) = coverage.state(record.id(), Mode::Shared, is_written) {
             self.stated.push((record, at));
         }
+        Ok(())
     }
 
     /// As [`Scheme::insert`](engine::Scheme::insert), of a record that has no value except one from this rehearsal.

@@ -255,7 +255,7 @@ impl<'s, 'r, S: Planning, V: Observe> Runner<'s, 'r, S, V> {
     }
 }
 
-/// What an input states.
+/// The statements of an input.
 struct Stated<'r> {
     footprint: InputFootprint,
     /// The memory to be asked for before its rows are looked up.
@@ -283,7 +283,7 @@ struct Worker<'s, 'r, S: Planning, V: Observe> {
     waiting: Vec<usize>,
     /// Whether other workers may execute the requests of these clients.
     moves: bool,
-    /// What the input states whose footprint is found next.
+    /// The statements of the input whose footprint is found next.
     known: Stated<'r>,
     /// The same of the input after it.
     asked: Stated<'r>,

@@ -327,8 +327,7 @@ impl Planning for Bohm {
         record: RecordRef<'db, Self>,
         is_written: bool,
     ) -> Result<(), Abort> {
-        txn.rehearsed.foresee(&mut txn.coverage, record, is_written);
-        Ok(())
+        txn.rehearsed.foresee(&mut txn.coverage, record, is_written)
     }
 
     // ANCHOR: declare

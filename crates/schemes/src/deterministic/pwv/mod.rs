@@ -376,8 +376,7 @@ impl Planning for Pwv {
         record: Record<'db>,
         is_written: bool,
     ) -> Result<(), Abort> {
-        txn.rehearsed.foresee(&mut txn.coverage, record, is_written);
-        Ok(())
+        txn.rehearsed.foresee(&mut txn.coverage, record, is_written)
     }
 
     /// Step 2 of COMMIT.

@@ -158,7 +158,7 @@ impl<E> AccessSet<E> {
 
     /// The position of a record's entry. A record that has none gets the one that `entry` returns; the second result
     /// says whether it did. For sets with one entry a record.
-    // Always: it has one caller for each kind of set, which is called for each access.
+    // Always: its one caller is inlined, too, where it is called for each access.
     #[inline(always)]
     pub fn find_or_push(&mut self, id: usize, entry: impl FnOnce() -> E) -> (usize, bool) {
         if (self.entries.len() + 1) * 2 > self.in_use {
@@ -237,6 +237,11 @@ impl<E> AccessSet<E> {
             self.slots.truncate(self.in_use);
             self.slots.shrink_to_fit();
         }
+    }
+
+    /// The memory of the entries, with the ids of their records, in the order of their addition.
+    pub fn entries(&self) -> &[(usize, E)] {
+        &self.entries
     }
 
     /// Clears the set.

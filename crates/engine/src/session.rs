@@ -45,7 +45,7 @@ pub(crate) use private::{Change, Place};
 /// The maximum number of keys whose search is prefetched: many more would push each other out of the nearest cache.
 const PREFETCHED_MAX: usize = 64;
 
-/// Where the searches for the keys of an input go on behind the memory that was asked for first.
+/// The nodes at which the searches for the keys of an input go on, after those that were asked for first.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead<'db>(Vec<NextNode<'db>>);
 

@@ -62,7 +62,7 @@ struct Touched {
     mode: Mode,
     /// Whether the number is that of a key that was missing.
     is_missing: bool,
-    /// How often the record is written, as the input states: see [`Coverage::state`].
+    /// How often the record is written, as the input states: see [`Coverage::touch_stated`].
     writes: u32,
 }
 
@@ -127,7 +127,7 @@ impl Footprint {
         at
     }
 
-    /// How often the input writes the record at a position: see [`Coverage::state`].
+    /// How often the input writes the record at a position: see [`Coverage::touch_stated`].
     #[inline]
     pub(crate) fn writes(&self, at: usize) -> u32 {
         self.touched.get(at).writes
@@ -176,6 +176,16 @@ impl Footprint {
     #[inline]
     fn find(&self, number: u64) -> Option<&Touched> {
         self.touched.find(number as usize).map(|at| self.touched.get(at))
+    }
+
+    /// The number of touched things.
+    pub(crate) fn len(&self) -> usize {
+        self.touched.len()
+    }
+
+    /// The memory of the touched things, for those who tell the simulator of it.
+    pub(crate) fn entries(&self) -> &[impl Sized] {
+        self.touched.entries()
     }
 
     /// The numbers, each once, with the mode that covers all its touches.
@@ -344,26 +354,19 @@ impl Coverage {
         Ok(())
     }
 
-    /// In a rehearsal: covers a read or a write of the record that was found last, where a write goes beside others,
-    /// into a version of its own, unless the stretch stands for the record.
-    ///
-    /// # Errors
-    /// None.
+    /// In a rehearsal: touches the record that was found last, to write it beside others, into a version of its own,
+    /// unless the stretch stands for the record.
     #[inline]
-    pub fn foresee(&mut self, id: usize, is_written: bool) -> Result<(), Abort> {
-        debug_assert_eq!(self.step, Step::Rehearsal, "a planned attempt must not widen its footprint");
-        let stretch = self.stretch();
-        let mode = if is_written && stretch.is_some() { Mode::Exclusive } else { Mode::Shared };
-        self.footprint.add(stretch.unwrap_or_else(|| Footprint::of_record(id)), mode);
-        Ok(())
+    pub fn foresee_write(&mut self, id: usize) {
+        _ = self.touch_stated(id, Mode::Shared, true);
     }
 
-    /// For an input that states what it touches: touches the record that was found last, in this mode unless a stretch
-    /// stands for it, and counts the write. Returns the position of the record in the footprint if this is the first
-    /// write that is stated of it and it has a number of its own.
+    /// In a rehearsal, for an input that states what it touches: touches the record that was found last, in this mode
+    /// unless a stretch stands for it, and counts the write. Returns the position of the record in the footprint if
+    /// this is the first write that is stated of it and it has a number of its own.
     // Always: it is called once for each access that is stated, from one place of each scheme.
     #[inline(always)]
-    pub fn state(&mut self, id: usize, mode: Mode, is_written: bool) -> Option<usize> {
+    pub fn touch_stated(&mut self, id: usize, mode: Mode, is_written: bool) -> Option<usize> {
         debug_assert_eq!(self.step, Step::Rehearsal, "a planned attempt must not widen its footprint");
         if let Some(stretch) = self.stretch() {
             self.footprint.add(stretch, if is_written { Mode::Exclusive } else { Mode::Shared });
@@ -530,15 +533,15 @@ mod tests {
     fn stated_writes_are_counted_for_each_record_that_no_stretch_stands_for() {
         let mut coverage = Coverage::default();
         coverage.begin(Step::Rehearsal).expect("nothing is refused");
-        let mut state = |spot, id, mode, is_written| {
+        let mut touch = |spot, id, mode, is_written| {
             coverage.touch(Touch::Seek(spot)).expect("nothing is refused");
-            coverage.state(id, mode, is_written)
+            coverage.touch_stated(id, mode, is_written)
         };
-        assert_eq!(state(ALONE, 7, Shared, false), None, "a read");
-        let at = state(ALONE, 7, Shared, true).expect("the first write");
-        assert_eq!(state(ALONE, 7, Shared, true), None, "a further write");
-        assert!(state(ALONE, 8, Exclusive, true).is_some());
-        assert_eq!(state(NUMBERED, 9, Shared, true), None, "its stretch stands for it");
+        assert_eq!(touch(ALONE, 7, Shared, false), None, "a read");
+        let at = touch(ALONE, 7, Shared, true).expect("the first write");
+        assert_eq!(touch(ALONE, 7, Shared, true), None, "a further write");
+        assert!(touch(ALONE, 8, Exclusive, true).is_some());
+        assert_eq!(touch(NUMBERED, 9, Shared, true), None, "its stretch stands for it");
         let footprint = coverage.footprint();
         assert_eq!(footprint.writes(at), 2);
         let [shared, exclusive] = [7, 8].map(Footprint::of_record);

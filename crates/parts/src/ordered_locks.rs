@@ -5,10 +5,15 @@
 //! follow each other and may hold the lock together form a group; when all requests of a group have released the lock,
 //! the next group has it. A transaction counts the locks that it does not have yet, and runs when there are none: no
 //! table of locks is searched while transactions run. Requests that conflict with no other of the batch are dropped
-//! before anything is sorted, and a transaction whose requests were all dropped has nothing to release.
+//! before anything is sorted, and a transaction whose requests were all dropped has nothing to release. A transaction
+//! whose requests are all shared gives a manager only its place: the manager fetches the requests if it has others in
+//! modes that conflict. So the footprints stay here until their transactions run.
 //!
-//! INVARIANT   A request is dropped only if no other request of the batch in a mode that conflicts has its number. Two
-//!             transactions that request the same lock request it from the same manager.
+//! INVARIANTS
+//! (1) A request is dropped only if no other request of the batch in a mode that conflicts has its number. Two
+//!     transactions that request the same lock request it from the same manager.
+//! (2) No two of declaring, granting and releasing overlap: they take the latches of places and managers in different
+//!     orders.
 
 use core::mem;
 
@@ -20,7 +25,8 @@ use sync::plant::is_planted;
 use crate::footprint::{Footprint, Mode, SPREAD};
 use crate::plants;
 
-/// Instructions for a request when it is declared, and as many when it is granted.
+/// Instructions for a request when it is copied for its manager, and as many when it is granted, beyond those of the
+/// footprint.
 const INSTRUCTIONS: u64 = 100;
 
 /// Buckets for each request.
@@ -88,28 +94,27 @@ struct Group {
 #[derive(Debug, Default)]
 struct Declared {
     requests: Vec<Request>,
-    /// The places whose requests are all shared: they are fetched only if others conflict with them.
+    /// The places whose requests are all shared: these are fetched only if the modes of all requests to the manager
+    /// conflict.
     shared: Vec<u32>,
     /// The mark that a bucket would have in which all requests were.
     mark: Mark,
 }
 
 impl Declared {
-    /// Adds requests.
-    fn add(&mut self, requests: impl Iterator<Item = Request>) {
+    /// Adds the requests of the transaction at a place or, if they are all shared, only the place.
+    fn add(&mut self, place: usize, is_shared: bool, requests: impl Iterator<Item = Request>) {
+        if is_shared {
+            self.mark = self.mark.with(Mode::Shared);
+            self.shared.push(place as u32);
+            hint::pushes(&self.shared);
+            return;
+        }
         let before = self.requests.len();
         self.requests.extend(requests);
         let added = &self.requests[before..];
         self.mark = added.iter().fold(self.mark, |mark, request| mark.with(request.mode));
         hint::writes(added);
-        clock::compute(INSTRUCTIONS * added.len() as u64);
-    }
-
-    /// Adds those of a transaction which are all shared.
-    fn add_shared(&mut self, place: usize) {
-        self.mark = self.mark.with(Mode::Shared);
-        self.shared.push(place as u32);
-        hint::pushes(&self.shared);
     }
 }
 
@@ -136,39 +141,72 @@ struct Standing {
     contested: AtomicU32,
 }
 
-/// The requests of a transaction.
+/// The footprint of a transaction, whose requests are made of it.
 #[derive(Debug, Default)]
 struct Requested {
     footprint: Footprint,
-    /// The requests, with their managers and sorted by these; empty if there is one manager.
+    /// The managers that are asked, in ascending order; empty if there is one manager.
+    managers: Vec<u32>,
+    /// The requests with their managers, sorted by these; empty if there is one manager, or as long as no manager has
+    /// fetched shared requests.
     by_manager: Vec<(u32, Request)>,
 }
 
 impl Requested {
-    /// The requests of the transaction at a place.
-    fn requests(&self, place: usize) -> impl Iterator<Item = Request> {
-        self.footprint.iter().map(move |(number, mode)| Request { number, place: place as u32, mode })
+    /// Takes a footprint over, in exchange for one that is of no use.
+    fn take(&mut self, footprint: &mut Footprint) {
+        mem::swap(&mut self.footprint, footprint);
+        self.managers.clear();
+        self.by_manager.clear();
     }
 
-    /// Sorts the requests by their managers.
+    /// Notes which of several managers are asked, and sorts the requests by them unless they are all shared.
+    fn divide(&mut self, place: usize, managers: usize) {
+        if self.footprint.is_shared() {
+            let of = |(number, _)| Footprint::manager_of(number, managers) as u32;
+            self.managers.extend(self.footprint.iter().map(of));
+            self.managers.sort_unstable();
+            self.managers.dedup();
+        } else {
+            self.sort(place, managers);
+            self.managers.extend(self.by_manager.chunk_by(|(a, _), (b, _)| a == b).map(|of_one| of_one[0].0));
+        }
+    }
+
     fn sort(&mut self, place: usize, managers: usize) {
-        let mut by_manager = mem::take(&mut self.by_manager);
-        by_manager.clear();
-        by_manager.extend(
-            self.requests(place)
-                .map(|request| (Footprint::manager_of(request.number, managers) as u32, request)),
-        );
-        by_manager.sort_unstable_by_key(|(manager, _)| *manager);
-        hint::writes(&by_manager[..]);
-        self.by_manager = by_manager;
+        let of = |request: Request| (Footprint::manager_of(request.number, managers) as u32, request);
+        self.by_manager.extend(requests(&self.footprint, place).map(of));
+        self.by_manager.sort_unstable_by_key(|(manager, _)| *manager);
+        hint::writes(&self.by_manager[..]);
+        clock::compute(INSTRUCTIONS * self.by_manager.len() as u64);
     }
 
-    /// The requests to a manager, of several.
-    fn of(&self, manager: usize) -> &[(u32, Request)] {
+    /// The requests to one of several managers, which are sorted.
+    fn to(&self, manager: usize) -> &[(u32, Request)] {
         let first = self.by_manager.partition_point(|(of, _)| (*of as usize) < manager);
         let rest = &self.by_manager[first..];
         &rest[..rest.partition_point(|(of, _)| *of as usize == manager)]
     }
+
+    /// Fetches the requests to one of `managers` managers, which were not sorted when they were declared.
+    fn fetch(&mut self, (place, manager, managers): (usize, usize, usize), to: &mut Vec<Request>) {
+        if managers == 1 {
+            hint::reads(self.footprint.entries());
+            return to.extend(requests(&self.footprint, place));
+        }
+        if self.by_manager.is_empty() {
+            hint::reads(self.footprint.entries());
+            self.sort(place, managers);
+        }
+        let requests = self.to(manager);
+        hint::reads(requests);
+        to.extend(requests.iter().map(|(_, request)| *request));
+    }
+}
+
+/// The requests of the transaction at a place that has a footprint.
+fn requests(footprint: &Footprint, place: usize) -> impl Iterator<Item = Request> {
+    footprint.iter().map(move |(number, mode)| Request { number, place: place as u32, mode })
 }
 
 /// The locks of a batch.
@@ -200,30 +238,25 @@ impl OrderedLocks {
     /// theirs, all managers [`grant`](Self::grant). A boundless footprint requests nothing.
     pub fn declare(&self, place: usize, footprint: &mut Footprint) {
         let mut requested = self.requested[place].lock();
-        mem::swap(&mut requested.footprint, footprint);
-        requested.by_manager.clear();
-        if requested.footprint.is_boundless() {
+        requested.take(footprint);
+        let Requested { footprint, .. } = &*requested;
+        let (is_shared, managers) = (footprint.is_shared(), self.managers.len());
+        if footprint.is_boundless() {
             return;
         }
-        let managers = self.managers.len();
-        let is_shared = requested.footprint.is_shared();
+        if is_shared {
+            hint::writes(footprint.entries());
+        }
         if managers == 1 {
-            let mut declared = self.declared[0].lock();
-            if is_shared {
-                declared.add_shared(place);
-            } else {
-                declared.add(requested.requests(place));
+            if !is_shared {
+                clock::compute(INSTRUCTIONS * footprint.len() as u64);
             }
-            return;
+            return self.declared[0].lock().add(place, is_shared, requests(footprint, place));
         }
-        requested.sort(place, managers);
-        for of_one in requested.by_manager.chunk_by(|(a, _), (b, _)| a == b) {
-            let mut declared = self.declared[of_one[0].0 as usize].lock();
-            if is_shared {
-                declared.add_shared(place);
-            } else {
-                declared.add(of_one.iter().map(|(_, request)| *request));
-            }
+        requested.divide(place, managers);
+        for &manager in &requested.managers {
+            let to = requested.to(manager as usize).iter().map(|(_, request)| *request);
+            self.declared[manager as usize].lock().add(place, is_shared, to);
         }
     }
 
@@ -258,17 +291,11 @@ impl OrderedLocks {
         mem::swap(requests, &mut declared.requests);
         mem::swap(shared, &mut declared.shared);
         drop(declared);
-        for place in shared.drain(..) {
-            let requested = self.requested[place as usize].lock();
-            if self.managers.len() == 1 {
-                requests.extend(requested.requests(place as usize));
-            } else {
-                let of = requested.of(manager);
-                hint::reads(of);
-                requests.extend(of.iter().map(|(_, request)| *request));
-            }
-        }
         hint::reads(&requests[..]);
+        hint::reads(&shared[..]);
+        for place in shared.drain(..).map(|place| place as usize) {
+            self.requested[place].lock().fetch((place, manager, self.managers.len()), requests);
+        }
         clock::compute(INSTRUCTIONS * requests.len() as u64);
         keep_contested(requests, marks);
         requests.sort_unstable_by_key(|request| (request.number, request.place));
@@ -329,12 +356,12 @@ impl OrderedLocks {
             return;
         }
         let requested = self.requested[place].lock();
-        hint::reads(&requested.by_manager[..]);
-        for of_one in requested.by_manager.chunk_by(|(a, _), (b, _)| a == b) {
+        hint::reads(&requested.managers[..]);
+        for &manager in &requested.managers {
             if left == 0 {
                 break;
             }
-            left -= u32::from(self.release_at(of_one[0].0 as usize, place));
+            left -= u32::from(self.release_at(manager as usize, place));
         }
     }
 

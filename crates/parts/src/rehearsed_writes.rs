@@ -94,7 +94,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
             self.rehearsed.note_mut(own).times += 1;
             return Ok(self.rehearsed.value_mut(own));
         }
-        coverage.foresee(record.id(), true)?;
+        coverage.foresee_write(record.id());
         let before = slot.newest(record);
         let Some(before) = before.filter(|_| !is_absent(before)) else { return Ok(None) };
         let value = self.rehearsed.room(record);
@@ -116,7 +116,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
         record: RecordRef<'db, S>,
         is_written: bool,
     ) -> Result<(), Abort> {
-        if let Some(at) = coverage.state(record.id(), Mode::Shared, is_written) {
+        if let Some(at) = coverage.touch_stated(record.id(), Mode::Shared, is_written) {
             self.stated.push((record, at));
         }
         Ok(())

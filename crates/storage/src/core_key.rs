@@ -49,7 +49,7 @@ pub trait CoreKey: Copy + Ord + Debug {
     fn peek<S: Shape>(self, index: IndexRef<'_, S>) -> Option<RowRef<'_, S>>;
 
     /// See [`IndexRef::prefetch`].
-    fn prefetch<'db, S: Shape>(self, index: IndexRef<'db, S>) -> Option<NextNode<'db>>;
+    fn prefetch<S: Shape>(self, index: IndexRef<'_, S>);
 
     /// See [`IndexRef::insert`].
     ///
@@ -117,8 +117,8 @@ impl CoreKey for u64 {
     }
 
     #[inline]
-    fn prefetch<'db, S: Shape>(self, index: IndexRef<'db, S>) -> Option<NextNode<'db>> {
-        index.prefetch(self)
+    fn prefetch<S: Shape>(self, index: IndexRef<'_, S>) {
+        index.prefetch(self);
     }
 
     #[inline]
@@ -196,8 +196,8 @@ impl CoreKey for AnyKey {
     }
 
     #[inline]
-    fn prefetch<'db, S: Shape>(self, index: IndexRef<'db, S>) -> Option<NextNode<'db>> {
-        index.index.prefetch_any(&self)
+    fn prefetch<S: Shape>(self, index: IndexRef<'_, S>) {
+        index.prefetch_any(&self);
     }
 
     #[inline]

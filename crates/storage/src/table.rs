@@ -841,14 +841,15 @@ impl<'db, S: Shape> IndexRef<'db, S> {
         found.map(|row| RowRef { at: row.get(), table: self.table })
     }
 
-    /// Asks for the memory that a search for the key will touch first, and says where the search goes on, if that is
-    /// known: see [`NextNode::prefetch`].
+    /// Asks for the memory that a search for the key will touch first.
     #[inline]
-    pub fn prefetch<K: IndexedKey>(self, key: K) -> Option<NextNode<'db>> {
-        K::hash_index(self.index)?.prefetch(key)
+    pub fn prefetch<K: IndexedKey>(self, key: K) {
+        if let Some(hash) = K::hash_index(self.index) {
+            hash.prefetch(key);
+        }
     }
 
-    /// The same for a key of any width.
+    /// The same for a key of any width; returns the node at which the search may go on, if that is known.
     #[inline]
     pub fn prefetch_any(self, key: &AnyKey) -> Option<NextNode<'db>> {
         self.index.prefetch_any(key)

@@ -384,19 +384,15 @@ impl<'db, S: Shape> Slot<'db, S> {
                 || is_planted(&plants::REUSES_EARLY) && epochs.is_past(epoch.saturating_sub(1))
                 || epochs.is_past(epoch)
         };
-        loop {
-            let count = self.waiting.past(is_past);
+        while let count @ 1.. = self.waiting.end_run(is_past) {
             for _ in 0..count {
                 let unlinked = self.waiting.take();
                 self.reuse(unlinked);
             }
-            if count == 0 {
-                break;
-            }
         }
     }
 
-    /// Makes use again of what nobody looks at any more.
+    /// Gives something at which nobody looks any more to its next use.
     #[inline]
     fn reuse(&mut self, unlinked: Unlinked) {
         match unlinked {

@@ -45,17 +45,17 @@ impl<T> Waiting<T> {
         }
     }
 
-    /// The number of things, from the first, whose epoch is past: all that were stamped with one epoch. The caller
-    /// [takes](Self::take) them.
+    /// Ends the wait of the first run, if its epoch is past, and returns the number of its things. The caller must
+    /// [take](Self::take) them all before the next call.
     #[inline]
-    pub(crate) fn past(&mut self, is_past: impl FnOnce(u64) -> bool) -> usize {
+    pub(crate) fn end_run(&mut self, is_past: impl FnOnce(u64) -> bool) -> usize {
         self.stamps.pop_front_if(|(epoch, _)| is_past(*epoch)).map_or(0, |(_, count)| count)
     }
 
     /// Takes the first thing.
     ///
     /// # Panics
-    /// When more are taken than are [past](Self::past).
+    /// When more are taken than were in runs that have [ended](Self::end_run).
     #[inline]
     pub(crate) fn take(&mut self) -> T {
         self.things.pop_front().expect("a thing has been counted")
@@ -78,19 +78,19 @@ mod tests {
         let (mut waiting, mut other) = (Waiting::default(), Waiting::default());
         for (thing, epoch) in [(1, 5), (2, 5), (3, 6)] {
             waiting.push(thing);
-            assert_eq!(waiting.past(|_| thing == 1), 0, "not stamped, or not past");
+            assert_eq!(waiting.end_run(|_| thing == 1), 0, "not stamped, or not past");
             waiting.stamp(|| epoch);
         }
         waiting.stamp(|| panic!("nothing to stamp"));
         other.push(4);
         other.stamp(|| 4);
         waiting.append(&mut other);
-        assert_eq!(waiting.past(|epoch| epoch < 5), 0);
-        assert_eq!(waiting.past(|epoch| epoch < 6), 2);
+        assert_eq!(waiting.end_run(|epoch| epoch < 5), 0);
+        assert_eq!(waiting.end_run(|epoch| epoch < 6), 2);
         assert_eq!([waiting.take(), waiting.take()], [1, 2]);
-        assert_eq!(waiting.past(|epoch| epoch < 6), 0, "3 is not past, and 4 stands behind it");
-        assert_eq!([waiting.past(|epoch| epoch < 7), waiting.past(|epoch| epoch < 7)], [1, 1]);
+        assert_eq!(waiting.end_run(|epoch| epoch < 6), 0, "3 is not past, and 4 stands behind it");
+        assert_eq!([waiting.end_run(|epoch| epoch < 7), waiting.end_run(|epoch| epoch < 7)], [1, 1]);
         assert_eq!([waiting.take(), waiting.take()], [3, 4]);
-        assert_eq!(waiting.past(|_| true), 0);
+        assert_eq!(waiting.end_run(|_| true), 0);
     }
 }

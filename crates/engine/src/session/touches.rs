@@ -29,7 +29,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     }
 
     /// The row of a primary key, after an announcement: without a search if it was found before the batch was planned.
-    // Always: the search is a call, so that what is found ahead saves no registers for it.
+    // Always: the search is a call of its own, so that a row that was found ahead does not pay for saving registers.
     #[inline(always)]
     pub(super) fn find_as_planned<K: CoreKey>(
         &mut self,

@@ -68,7 +68,7 @@ impl<K: OrderedKey, L: LeafMeta> fmt::Debug for Hash<K, L> {
 #[repr(C, align(64))]
 struct Bucket<K: OrderedKey, L: LeafMeta> {
     head: LeafHead<L>,
-    /// An overflow bucket.
+    /// An overflow bucket, of this type: untyped for `NextNode`.
     next: AtomicPtr<u8>,
     keys: L::Places<K::Slot>,
     rows: L::Places<AtomicPtr<u8>>,

@@ -94,8 +94,7 @@ fn prefetch_lines(start: *const u8, bytes: usize) {
     }
 }
 
-/// The place of a search after the one that it begins at, whose memory was asked for: a hash bucket that overflows
-/// leads to another one.
+/// The node at which a search goes on if it does not end at its first one: of a hash bucket, its overflow bucket.
 #[derive(Clone, Copy, Debug)]
 pub struct NextNode<'t> {
     link: &'t AtomicPtr<u8>,
@@ -103,7 +102,7 @@ pub struct NextNode<'t> {
 }
 
 impl NextNode<'_> {
-    /// Asks for its memory, if there is such a place; some time after the first was asked for.
+    /// Asks for its memory, if there is such a node; some time after that of the first was asked for.
     #[inline]
     pub fn prefetch(self) {
         // Relaxed: only the address is used.

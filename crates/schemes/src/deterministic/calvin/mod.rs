@@ -329,7 +329,7 @@ impl Planning for Calvin {
         is_written: bool,
     ) -> Result<(), Abort> {
         let mode = if is_written { Mode::Exclusive } else { Mode::Shared };
-        txn.coverage.state(record.id(), mode, is_written);
+        txn.coverage.touch_stated(record.id(), mode, is_written);
         Ok(())
     }
 

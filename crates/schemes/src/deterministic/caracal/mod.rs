@@ -253,7 +253,7 @@ impl Scheme for Caracal {
             return Ok(txn.writes.value_mut(own));
         }
         if txn.coverage.step() == Step::Rehearsal {
-            txn.coverage.foresee(record.id(), true)?;
+            txn.coverage.foresee_write(record.id());
         } else {
             txn.coverage.record(record.id(), Mode::Shared)?;
         }
@@ -401,7 +401,7 @@ impl Planning for Caracal {
         record: RecordRef<'db, Self>,
         is_written: bool,
     ) -> Result<(), Abort> {
-        if txn.coverage.state(record.id(), Mode::Shared, is_written).is_some() {
+        if txn.coverage.touch_stated(record.id(), Mode::Shared, is_written).is_some() {
             txn.stated.push(record);
         }
         Ok(())

@@ -386,36 +386,29 @@ impl<'db, S: Shape> Slot<'db, S> {
         };
         while let count @ 1.. = self.waiting.end_run(is_past) {
             for _ in 0..count {
-                let unlinked = self.waiting.take();
-                self.reuse(unlinked);
-            }
-        }
-    }
-
-    /// Gives something at which nobody looks any more to its next use.
-    #[inline]
-    fn reuse(&mut self, unlinked: Unlinked) {
-        match unlinked {
-            Unlinked::Row(table, block) => {
-                if self.empty_row(RowRef { at: block, table: self.tables.get(table) }) {
-                    self.waiting.push(Unlinked::Emptied(table, block));
-                } else {
-                    self.stock_row(table, block);
+                match self.waiting.take() {
+                    Unlinked::Row(table, block) => {
+                        if self.empty_row(RowRef { at: block, table: self.tables.get(table) }) {
+                            self.waiting.push(Unlinked::Emptied(table, block));
+                        } else {
+                            self.stock_row(table, block);
+                        }
+                    }
+                    Unlinked::Emptied(table, block) => self.stock_row(table, block),
+                    Unlinked::Version(table, group, block) => {
+                        let arena = &self.tables.get(table).versions[usize::from(group)];
+                        let versions = &mut self.stock[usize::from(table.0)].versions[usize::from(group)];
+                        // A thread that waits for a version to be decided may look at its head even now.
+                        arena.retire(block, version::version_head_bytes::<S>());
+                        versions.put(block);
+                        versions.give_surplus(arena);
+                    }
+                    Unlinked::Inline(table, group, block) => {
+                        let record = self.record(At { table, group, block });
+                        let home = self.tables.home(record).expect("a version has stood within the record");
+                        self.come_home(record, home);
+                    }
                 }
-            }
-            Unlinked::Emptied(table, block) => self.stock_row(table, block),
-            Unlinked::Version(table, group, block) => {
-                let arena = &self.tables.get(table).versions[usize::from(group)];
-                let versions = &mut self.stock[usize::from(table.0)].versions[usize::from(group)];
-                // A thread that waits for a version to be decided may look at its head even now.
-                arena.retire(block, version::version_head_bytes::<S>());
-                versions.put(block);
-                versions.give_surplus(arena);
-            }
-            Unlinked::Inline(table, group, block) => {
-                let record = self.record(At { table, group, block });
-                let home = self.tables.home(record).expect("a version has stood within the record");
-                self.come_home(record, home);
             }
         }
     }

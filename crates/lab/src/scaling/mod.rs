@@ -151,11 +151,12 @@ impl Scaling {
         let cores: Vec<String> = self.plans.iter().map(|plan| plan.job.workers.to_string()).collect();
         let mut lines = Lines::default();
         lines.add(format!(
-            "{} on {} (simulated): {}, {} cores, {}; {}; seed {}",
+            "{} on {} (simulated): {}, {} {}, {}; {}; seed {}",
             plan.workload.name,
             simulation.machine.name,
             plural(plan.subjects.len(), "scheme"),
             cores.join(", "),
+            if cores == ["1"] { "core" } else { "cores" },
             simulation.uses(),
             limit(plan),
             plan.job.seed

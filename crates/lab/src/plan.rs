@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use engine::driver::{ClientMode, Job, Limit, Retry};
+use engine::driver::{Admission, ClientMode, Job, Limit, Retry};
 use engine::entry::Published;
 use engine::setting::Values;
 use engine::{Admits, Drive, Family, Forecast, Info, Isolation, levers};
@@ -481,7 +481,7 @@ fn job(
         pause_ns,
         abort_ns: values.int("run.abort_us") * 1_000,
         backoff_ns: values.int("run.backoff_us") * 1_000,
-        is_regulated: values.text("run.admission") == "regulated",
+        admission: admission(values),
         turn_after: values.int("run.turn_after") as u32,
         reads_first: levers::reads_first(values),
         rehearses: levers::rehearses(values),
@@ -492,6 +492,14 @@ fn job(
         traffic,
         is_steady: (request.until_steady && simulation.is_none()).then_some(steady::is_warm),
     })
+}
+
+fn admission(values: &Values) -> Admission {
+    match values.text("run.admission") {
+        "open" => Admission::Open,
+        "single" => Admission::Single,
+        _ => Admission::Regulated,
+    }
 }
 
 fn time_limit(request: &Request) -> Result<Limit, Refusal> {

@@ -26,11 +26,12 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
     Setting {
         name: "run.admission",
         default: "regulated",
-        range: Range::Choice(&["open", "regulated"]),
+        range: Range::Choice(&["open", "regulated", "single"]),
         unit: "",
         doc: "how many requests of a worker may be active at a time: under `regulated` fewer while most attempts are \
               aborted or blocked by others, so that many clients do not thrash; under `open` the requests of all its \
-              clients, as in published engines, which shows how a scheme behaves without load control",
+              clients, which shows how a scheme behaves without load control; under `single` one, so that an attempt \
+              that waits keeps its worker, and another begins only while an aborted one pauses, as in DBx1000",
         stresses: "many conflicting clients, most of whose attempts are wasted",
     },
     Setting {

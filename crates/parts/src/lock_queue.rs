@@ -63,6 +63,12 @@ pub trait QueueRule {
     /// Whether `asks`, which would have to wait for `other`, does wait; otherwise it is refused.
     fn may_wait_for(&mut self, asks: Party, other: Party) -> bool;
 
+    /// Whether everybody waits in the order of arrival, so that a request which finds another waiting goes behind it,
+    /// and no decision about the others is asked for: a long queue is not walked under its latch.
+    fn is_in_turn(&self) -> bool {
+        false
+    }
+
     /// Whether a request that could own the lock together with the owners, and comes before all waiters, of which there
     /// are some, passes them; otherwise it is refused.
     fn may_pass(&self) -> bool;
@@ -143,6 +149,10 @@ impl RequestId {
         self.0 << RING_SHIFT
     }
 }
+
+/// The queue of a record, while somebody waits in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueId(usize);
 
 /// A request, aligned so that none straddles two cache lines.
 #[derive(Debug, Default)]
@@ -413,6 +423,11 @@ impl Ring<'_> {
         first.state() == OWNS && self.of(first.before()).state() == OWNS
     }
 
+    /// Whether the last request only waits.
+    fn has_waiter_behind(&self) -> bool {
+        self.first != RequestId::NONE && self.of(self.of(self.first).before()).state() & OWNS == 0
+    }
+
     /// The requests from the first to the last.
     pub fn ids(&self) -> impl Iterator<Item = RequestId> {
         let first = self.first;
@@ -426,7 +441,9 @@ impl Ring<'_> {
         // Its place is behind all others, if it has to wait.
         let (mut must_wait, mut passes, mut place) = (false, false, self.first);
         let is_shared = mode == LockMode::Shared;
-        if self.first != RequestId::NONE && !(is_shared && self.is_shared_by_all()) {
+        if rule.is_in_turn() && self.has_waiter_behind() {
+            must_wait = true;
+        } else if self.first != RequestId::NONE && !(is_shared && self.is_shared_by_all()) {
             for other in self.ids() {
                 let state = self.of(other).state();
                 let party = self.queues.party(other);
@@ -601,6 +618,17 @@ impl Waiting<'_> {
     pub fn until(&self, deadline_ns: Option<u64>, mut is_called_off: impl FnMut() -> bool) -> bool {
         waiter::wait_until(deadline_ns, || self.queues.is_granted(self.id) || is_called_off());
         self.queues.is_granted(self.id)
+    }
+
+    /// Whether the request is for the exclusive lock. It waits for all before it, or as an upgrade for all other
+    /// owners: where the rule is to wait [in turn](QueueRule::is_in_turn), it never comes to wait for somebody else.
+    pub fn is_exclusive(&self) -> bool {
+        self.queues.of(self.id).state() & EXCLUSIVE != 0
+    }
+
+    /// The queue in which the request waits: the same for all that wait for the record.
+    pub fn queue(&self) -> QueueId {
+        QueueId(core::ptr::from_ref(self.word).addr())
     }
 
     /// Calls `tell` with each party that the request waits for now: with none if it was granted meanwhile.

@@ -26,6 +26,10 @@ impl QueueRule for Patience {
     fn may_pass(&self) -> bool {
         false
     }
+
+    fn is_in_turn(&self) -> bool {
+        true
+    }
 }
 
 /// A record, what its lock protects, and the slots that want it.

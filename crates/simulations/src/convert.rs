@@ -17,7 +17,7 @@ pub(crate) fn job(job: &native::Job) -> stepped::Job {
         abort_ns: job.abort_ns,
         backoff_ns: job.backoff_ns,
         turn_after: job.turn_after,
-        is_regulated: job.is_regulated,
+        admission: admission(job.admission),
         reads_first: job.reads_first,
         rehearses: job.rehearses,
         reorder: job
@@ -28,6 +28,14 @@ pub(crate) fn job(job: &native::Job) -> stepped::Job {
         latencies: job.latencies,
         traffic: traffic(&job.traffic),
         is_steady: job.is_steady,
+    }
+}
+
+fn admission(admission: native::Admission) -> stepped::Admission {
+    match admission {
+        native::Admission::Open => stepped::Admission::Open,
+        native::Admission::Regulated => stepped::Admission::Regulated,
+        native::Admission::Single => stepped::Admission::Single,
     }
 }
 

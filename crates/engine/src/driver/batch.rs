@@ -24,7 +24,8 @@ use sync::{Barrier, Broken, Latched, clock, waiter};
 use super::books::Books;
 use super::traffic::Sent;
 use super::{
-    Arrivals, ClientMode, Job, Limit, Part, REFUSES_REORDERING, Retry, Stage, Tally, is_aborted, pay,
+    Admission, Arrivals, ClientMode, Job, Limit, Part, REFUSES_REORDERING, Retry, Stage, Tally, is_aborted,
+    pay,
 };
 use crate::{Abort, Call, ClientId, Ledger, Observe, Scheme, Scratch, Session, Ticket, Transaction};
 
@@ -33,6 +34,11 @@ pub(super) fn refuses(job: &Job) -> Option<&'static str> {
     let traffic = &job.traffic;
     let refusals = [
         (job.reorder.is_some(), REFUSES_REORDERING),
+        (
+            job.admission == Admission::Single,
+            "the transactions of a batch run together, so that none waits for the end of another of its worker: give \
+             `--set run.admission=open`",
+        ),
         (
             job.retry == Retry::Drop,
             "in batches an aborted transaction comes first in the next one, which `--retry drop` would deny it: \

@@ -59,6 +59,19 @@ pub enum Retry {
     Climb,
 }
 
+/// How many requests of a worker are active at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Those of all its clients.
+    Open,
+    /// Fewer while most of their attempts abort or block each other. Where transactions run in batches, all
+    /// transactions of a batch are active.
+    Regulated,
+    /// One, during its attempts: an attempt that waits keeps its worker, and those of other clients begin only when it
+    /// has ended, as in an engine that gives each transaction a thread and puts aborted ones aside.
+    Single,
+}
+
 impl Retry {
     /// All reactions.
     pub const ALL: [Self; 5] = [Self::Same, Self::Drop, Self::Backoff, Self::Fixed, Self::Climb];
@@ -141,9 +154,8 @@ pub struct Job {
     /// is never below the number of clients, or of workers, that would wait. There are no turns where transactions run
     /// in batches, and where requests are dropped.
     pub turn_after: u32,
-    /// Whether fewer attempts of a worker are under way at a time while most of them abort or block each other. Where
-    /// transactions run in batches, all transactions of a batch are under way.
-    pub is_regulated: bool,
+    /// How many requests of a worker are active at a time.
+    pub admission: Admission,
     /// Whether updates read before they write: see [`Session::read_first`].
     pub reads_first: bool,
     /// Whether schemes that plan rehearse all transactions, even if an input [states](crate::InputFootprint::complete)
@@ -179,7 +191,7 @@ impl Job {
             abort_ns: 0,
             backoff_ns: 0,
             turn_after: 0,
-            is_regulated: false,
+            admission: Admission::Open,
             reads_first: false,
             rehearses: false,
             reorder: None,

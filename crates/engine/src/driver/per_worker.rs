@@ -174,11 +174,18 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
     /// Reads the stage of the run, and does the work that is due between two requests.
     #[inline]
     fn turn(&mut self) -> Stage {
+        let stage = self.stage();
+        self.maintain();
+        stage
+    }
+
+    /// Reads the stage of the run.
+    #[inline]
+    fn stage(&self) -> Stage {
         let stage = self.part.control.stage();
         if self.desk.books.borrow().stage != stage {
             self.desk.turn(stage);
         }
-        self.maintain();
         stage
     }
 
@@ -200,10 +207,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
         let pace = if job.traffic.is_paced { program.pace(kind) } else { Pace::NONE };
         let Some(mut sent) = self.sender.send(sequence, pace) else { return };
         // A long wait may have led into another stage.
-        let stage = self.part.control.stage();
-        if self.desk.books.borrow().stage != stage {
-            self.desk.turn(stage);
-        }
+        let stage = self.stage();
         let is_sampled =
             job.sample_every > 0 && sequence.is_multiple_of(job.sample_every) && stage == Stage::Measured;
         let mut ticket = Ticket::new(sent.birth, self.part.homes(&self.call));
@@ -213,14 +217,18 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
         if is_sampled {
             self.place.meter().start();
         }
-        let mut inside = Some(self.desk.window.enter());
-        let mut turn = self.desk.shared.turns.client(self.part.worker, self.desk.window);
+        let window = self.desk.window;
+        let mut inside = (!window.admits_attempts()).then(|| window.enter());
+        let mut turn = self.desk.shared.turns.client(self.part.worker, window);
         let mut began = sent.birth;
         loop {
             let running = turn.begin(|| self.is_over());
-            self.desk.window.begun();
+            // After the wait for turns: who has one must be able to enter.
+            let inside_alone = window.admits_attempts().then(|| window.enter());
+            window.begun();
             let result = self.attempt(&ticket);
-            self.desk.window.ended(is_aborted(&result));
+            window.ended(is_aborted(&result));
+            drop(inside_alone);
             if result.is_ok() && job.retry == Retry::Backoff && self.desk.lengths.matter(ticket.retries) {
                 self.desk.lengths.add_committed(since_ns(began));
             }
@@ -232,7 +240,7 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             {
                 // Other clients run while this one waits for the device.
                 inside = None;
-                let _aside = self.desk.window.aside();
+                let _aside = window.aside();
                 self.part.observe.assure(present);
             }
             if !has_rest {

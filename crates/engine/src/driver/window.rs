@@ -9,13 +9,14 @@
 //! waits for a device, or for its client in the middle of a transaction, is not blocked: such workers need many active
 //! requests. If a worker is idle for half of its time, aborts do not count: they cost nothing that is scarce.
 //!
-//! A request stays active until it has ended, however often it is aborted: others may wait for its end.
+//! A request stays active until it has ended, however often it is aborted: others may wait for its end. Under
+//! [`Admission::Single`] it is active during its attempts alone.
 
 use core::cell::Cell;
 
 use sync::{clock, fiber, waiter};
 
-use super::Job;
+use super::{Admission, Job};
 
 /// The minimum number of attempts between two decisions on the limit: enough to tell a half from a quarter.
 const LOOK_AFTER: u32 = 32;
@@ -28,7 +29,7 @@ const PATIENCE_MAX: u32 = 64;
 pub(super) struct Window {
     /// The number of clients of the worker.
     clients: u32,
-    is_regulated: bool,
+    admission: Admission,
     /// The number of active requests, and its limit.
     inside: Cell<u32>,
     limit: Cell<u32>,
@@ -79,11 +80,12 @@ impl Window {
         let clients = job.clients.div_ceil(job.workers) as u32;
         let [inside, running, ended, blocked, aborted, calm, aside] = [0; 7].map(Cell::new);
         let [looked_at, stalled] = [clock::ticks(), waiter::stalled_ticks()].map(Cell::new);
-        let ([limit, patience], line) = ([clients, 1].map(Cell::new), fiber::FiberQueue::default());
-        let is_regulated = job.is_regulated && clients > 1;
+        let admission = if clients > 1 { job.admission } else { Admission::Open };
+        let first_limit = if admission == Admission::Single { 1 } else { clients };
+        let ([limit, patience], line) = ([first_limit, 1].map(Cell::new), fiber::FiberQueue::default());
         Self {
             clients,
-            is_regulated,
+            admission,
             inside,
             limit,
             running,
@@ -113,7 +115,13 @@ impl Window {
 
     #[inline]
     fn is_full(&self) -> bool {
-        self.is_regulated && self.inside.get() >= self.limit.get()
+        self.admission != Admission::Open && self.inside.get() >= self.limit.get()
+    }
+
+    /// Whether attempts are admitted and not whole requests: a request is active only during its attempts.
+    #[inline]
+    pub(super) fn admits_attempts(&self) -> bool {
+        self.admission == Admission::Single
     }
 
     /// Lets waiting requests begin until the limit is reached.
@@ -142,7 +150,7 @@ impl Window {
     pub(super) fn ended(&self, is_aborted: bool) {
         let others = self.running.get() - 1;
         self.running.set(others);
-        if self.is_regulated {
+        if self.admission == Admission::Regulated {
             let blocked = waiter::waiting().saturating_sub(self.aside.get());
             self.count(is_aborted, 2 * blocked > others);
         }
@@ -195,7 +203,7 @@ mod tests {
     use super::*;
 
     fn window(clients: usize) -> Window {
-        Window::new(&Job { clients, is_regulated: true, ..job(1) })
+        Window::new(&Job { clients, admission: Admission::Regulated, ..job(1) })
     }
 
     /// Returns the limit after `attempts` further attempts, of each four of which `hindered` were hindered.
@@ -240,7 +248,8 @@ mod tests {
 
     #[test]
     fn who_is_alone_or_not_regulated_always_has_room() {
-        let jobs = [Job { clients: 1, is_regulated: true, ..job(1) }, Job { clients: 9, ..job(1) }];
+        let jobs =
+            [Job { clients: 1, admission: Admission::Regulated, ..job(1) }, Job { clients: 9, ..job(1) }];
         for window in jobs.map(|job| Window::new(&job)) {
             for _ in 0..100 {
                 window.begun();

@@ -3,10 +3,10 @@
 //!
 //! Nothing here looks at a clock: the claims are of aborts a commit.
 
-use engine::Scheme;
-use engine::driver::{Driver, Job, Limit, Retry};
+use engine::driver::{Admission, Driver, Job, Limit, Retry};
 use engine::entry::Given;
 use engine::levers;
+use engine::{Admits, Scheme};
 
 use crate::catalogue::{self, Visit};
 use crate::tests::common::movers::Movers;
@@ -32,7 +32,8 @@ impl Visit for Aborts<'_> {
         let job =
             change(Job { pause_ns: plan.pause_ns, ..Job::new(plan.workers, clients, limit, plan.seed) });
         let is_refused = levers::admit::<S>(&values::<S>(given)).is_err();
-        if is_refused || S::Driver::refuses(&job).is_some() {
+        let is_alone = S::INFO.workers != Admits::Any && plan.workers > 1;
+        if is_refused || is_alone || S::Driver::refuses(&job).is_some() {
             return None;
         }
         let outcome = run_job::<S, Movers>(plan, job, given);
@@ -83,10 +84,27 @@ fn turns_bound_what_requests_fail_where_nobody_steps_aside() {
 #[test]
 fn few_requests_are_under_way_where_most_would_be_in_vain() {
     let plan = crowd(5_000, 20);
-    let regulated = |job| Job { is_regulated: true, ..job };
+    let regulated = |job| Job { admission: Admission::Regulated, ..job };
     for (scheme, aborts, turns) in aborts(&plan, &[], regulated) {
         assert!(aborts <= 6, "{scheme}: {aborts} aborts a request");
         assert_eq!(turns, [0, 0], "{scheme}: nobody gets a turn that was not asked for");
+    }
+}
+
+#[test]
+fn attempts_of_a_worker_do_not_meet_if_one_at_a_time_is_admitted() {
+    let single = |job| Job { admission: Admission::Single, ..job };
+    for (scheme, aborts, turns) in aborts(&crowd(5_000, 20), &[], single) {
+        assert_eq!((aborts, turns), (0, [0, 0]), "{scheme}");
+    }
+    // Who has a turn is admitted, whoever waits for the end of the turn.
+    let two_workers = Plan { workers: 2, ..crowd(5_000, 10) };
+    let at_once = |job| Job { retry: Retry::Fixed, turn_after: 1, admission: Admission::Single, ..job };
+    let reorders: Given = &[("run.reorder", "keep"), ("run.reorder_batch", "50")];
+    for given in [&[], reorders] {
+        for (scheme, aborts, _) in aborts(&two_workers, given, at_once) {
+            assert!(aborts <= 100, "{scheme}: {aborts} aborts a request");
+        }
     }
 }
 

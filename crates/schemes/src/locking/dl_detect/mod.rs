@@ -14,9 +14,10 @@
 //!             (4) An attempt that waits announces for whom, as the queue shows it under its latch, and then
 //!                 looks for circles: the last of a circle to do so finds it (`parts::WaitGraph`).
 //!             (5) An announcement stays true until the attempt that waits, or the one for which it waits, has
-//!                 ended; attempts are known by their number. The announcement may come to lack somebody when a
-//!                 third has taken its request back: so an attempt that still waits announces again, and looks
-//!                 again, after each `dl_detect.period_us`.
+//!                 ended; attempts are known by their number. That of a reader may come to lack somebody when a
+//!                 third has taken its request back: so a reader that still waits announces again, and looks
+//!                 again, after each `dl_detect.period_us`. A writer waits for all before it, and its
+//!                 announcement stays complete.
 //! DEPARTURES  DBx1000 lets go of the record and then adds the edges one by one as they were, without an order
 //!             between two attempts that add them. So circles are missed, and seen where there are none, and a
 //!             timeout ends the missed ones; here the timeout is an option. The victim of DBx1000 is the
@@ -50,8 +51,8 @@ settings! {
             unit: "us",
             stresses: "the cost of looking for deadlocks against the time that they last",
         },
-        /// How long after a look for deadlocks an attempt that still waits looks again; only a deadlock that comes of a
-        /// request which a third takes back needs a second look.
+        /// How long after a look for deadlocks an attempt that still waits to read looks again; only a deadlock that
+        /// comes of a request which a third takes back needs a second look.
         period_us: u64 {
             default: "200",
             range: Range::Int(1, 1_000_000),
@@ -121,6 +122,10 @@ impl QueueRule for InTurn {
 
     fn may_pass(&self) -> bool {
         false
+    }
+
+    fn is_in_turn(&self) -> bool {
+        true
     }
 }
 
@@ -206,17 +211,19 @@ impl DetectCycles {
     fn wait(&self, waiter: &mut Waiter, locks: usize, waiting: Waiting<'_>) -> Result<(), Abort> {
         let start_ns = clock::now_ns();
         let deadline_ns = if self.timeout_ns == 0 { u64::MAX } else { start_ns + self.timeout_ns };
-        let mut until_ns = deadline_ns.min(start_ns + self.delay_ns);
         let mut is_victim = false;
-        if !waiting.until(Some(until_ns), || false) {
+        if !waiting.until(Some(deadline_ns.min(start_ns + self.delay_ns)), || false) {
             let locks = Reverse(if self.goes_by_locks { locks } else { 0 });
             let weight = Weight { locks, birth: waiter.birth, slot: waiter.seeker.me().slot };
             let told = self.graph.wait(&waiter.seeker, weight);
             loop {
-                told.tell(|blockers| waiting.for_each_blocker(|party| blockers.push(party)));
+                told.tell_of_queue(&waiting);
                 is_victim = self.graph.is_victim_of_cycles(&mut waiter.seeker);
-                until_ns = deadline_ns.min(clock::now_ns() + self.period_ns);
-                let is_granted = !is_victim && waiting.until(Some(until_ns), || told.is_victim());
+                let next_look_ns =
+                    if waiting.is_exclusive() { u64::MAX } else { clock::now_ns() + self.period_ns };
+                let until_ns = deadline_ns.min(next_look_ns);
+                let until = (until_ns != u64::MAX).then_some(until_ns);
+                let is_granted = !is_victim && waiting.until(until, || told.is_victim());
                 is_victim |= told.is_victim();
                 if is_granted || is_victim || until_ns == deadline_ns {
                     break;

@@ -25,8 +25,10 @@ const CLIENTS_MAX: u64 = 20_000;
 /// The maximum of each time of a run, in seconds: a day.
 const SECONDS_MAX: f64 = 86_400.0;
 const REPEAT_MAX: u64 = 1_000;
-/// The assumed number of transactions that a host simulates in a second, to guess the time of a simulated run.
-const SIMULATED_TXN_S: f64 = 20_000.0;
+/// The assumed number of transactions that a host simulates in a second, and the assumed seconds for the start and the
+/// end of a simulated run, to guess its time: where two runs are made side by side, the share of each.
+const SIMULATED_TXN_S: f64 = 8_000.0;
+const SIMULATED_START_S: f64 = 1.0;
 
 /// A request for runs, as it is typed or as a recipe has it.
 #[derive(Clone, Debug)]
@@ -363,7 +365,7 @@ impl Plan {
     /// simulated run, a guess.
     pub fn lasts_s(&self) -> f64 {
         match self.job.limit {
-            Limit::Estimate(_) => self.simulated_txns() as f64 / SIMULATED_TXN_S,
+            Limit::Estimate(_) => SIMULATED_START_S + self.simulated_txns() as f64 / SIMULATED_TXN_S,
             _ => self.times_s().iter().sum(),
         }
     }

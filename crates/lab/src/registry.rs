@@ -30,8 +30,8 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         unit: "",
         doc: "how many requests of a worker may be active at a time: under `regulated` fewer while most attempts are \
               aborted or blocked by others, so that many clients do not thrash; under `open` the requests of all its \
-              clients, which shows how a scheme behaves without load control; under `single` one, so that an attempt \
-              that waits keeps its worker, and another begins only while an aborted one pauses, as in DBx1000",
+              clients, which shows how a scheme behaves without load control; under `single` one, during its \
+              attempts: an attempt that waits keeps its worker, and the next begins when it has ended, as in DBx1000",
         stresses: "many conflicting clients, most of whose attempts are wasted",
     },
     Setting {

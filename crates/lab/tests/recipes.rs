@@ -13,7 +13,7 @@ fn catalogue() -> Catalogue {
 /// again and again. So a document's claims about many clients are tested without either mechanism: with all clients, or
 /// with a thread for each transaction.
 #[test]
-fn all_clients_begin_where_workers_have_several() {
+fn nothing_limits_clients_that_a_document_does_not_limit() {
     let mut seen = 0;
     for experiment in all() {
         for name in &experiment.recipes {

@@ -65,7 +65,7 @@ pub trait QueueRule {
 
     /// Whether everybody waits in the order of arrival, so that a request which finds another waiting goes behind it,
     /// and no decision about the others is asked for: a long queue is not walked under its latch.
-    fn is_in_turn(&self) -> bool {
+    fn is_fifo(&self) -> bool {
         false
     }
 
@@ -441,7 +441,7 @@ impl Ring<'_> {
         // Its place is behind all others, if it has to wait.
         let (mut must_wait, mut passes, mut place) = (false, false, self.first);
         let is_shared = mode == LockMode::Shared;
-        if rule.is_in_turn() && self.has_waiter_behind() {
+        if rule.is_fifo() && self.has_waiter_behind() {
             must_wait = true;
         } else if self.first != RequestId::NONE && !(is_shared && self.is_shared_by_all()) {
             for other in self.ids() {
@@ -621,7 +621,7 @@ impl Waiting<'_> {
     }
 
     /// Whether the request is for the exclusive lock. It waits for all before it, or as an upgrade for all other
-    /// owners: where the rule is to wait [in turn](QueueRule::is_in_turn), it never comes to wait for somebody else.
+    /// owners: where the order is that [of arrival](QueueRule::is_fifo), it never comes to wait for somebody else.
     pub fn is_exclusive(&self) -> bool {
         self.queues.of(self.id).state() & EXCLUSIVE != 0
     }

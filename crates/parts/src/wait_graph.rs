@@ -5,9 +5,11 @@
 //! (1) Each entry has a latch. So of two attempts that publish their waits and then look, one sees the entry of the
 //!     other: the last attempt of a circle to do so finds the circle.
 //! (2) Attempts are known by their number. An entry about an attempt that has ended leads nowhere.
-//! (3) An attempt that waits for an exclusive lock in a queue waits for all before it. So a search that has come to it
-//!     does not follow those before it that wait in the same queue: they wait for nobody else. Without this rule a
-//!     search through n waiters of one record would follow n * n / 2 waits.
+//! (3) An attempt that waits for an exclusive lock in a queue waits for all before it, and an upgrade for all other
+//!     owners. So a search that has come to it does not follow those of them that wait in the same queue: they wait
+//!     for attempts that are before it, too. Without this rule a search through n writers of one record would follow
+//!     n * n / 2 waits. The queue has to be one in order of arrival, in which each attempt has one request until it
+//!     ends; and an attempt takes back what it told before it takes back its request.
 //! (4) All attempts that find a circle choose the same victim ([`Weight`]), and go on until there is no circle: an
 //!     attempt that closes two has to end both.
 
@@ -41,8 +43,8 @@ struct Entry {
     weight: Weight,
     /// The queue in which it waits, if it is one.
     queue: Option<QueueId>,
-    /// Whether it waits for all before it in this queue, and not only for those that ask for the other mode.
-    is_behind_all: bool,
+    /// Whether it waits for the exclusive lock of this queue: invariant (3).
+    is_exclusive: bool,
     blockers: Vec<Party>,
 }
 
@@ -154,7 +156,7 @@ impl WaitGraph {
                 let follows = seen.get(position).from.and_then(|from| seen.get(from).behind_all_of);
                 let reached = seen.get_mut(position);
                 reached.weight = entry.weight;
-                reached.behind_all_of = entry.queue.filter(|_| entry.is_behind_all);
+                reached.behind_all_of = entry.queue.filter(|_| entry.is_exclusive);
                 if entry.queue.is_none() || entry.queue != follows {
                     hint::reads(&entry.blockers[..]);
                     if entry.blockers.contains(me) {
@@ -200,10 +202,10 @@ impl Told<'_> {
         hint::writes(&blockers[..]);
     }
 
-    /// Like [`tell`](Self::tell), for an attempt that waits in a queue.
+    /// Like [`tell`](Self::tell), for an attempt that waits in a queue in order of arrival: see invariant (3).
     pub fn tell_of_queue(&self, waiting: &Waiting<'_>) {
         let mut entry = self.0.entry.lock();
-        (entry.queue, entry.is_behind_all) = (Some(waiting.queue()), waiting.is_exclusive());
+        (entry.queue, entry.is_exclusive) = (Some(waiting.queue()), waiting.is_exclusive());
         entry.blockers.clear();
         waiting.for_each_blocker(|party| entry.blockers.push(party));
         hint::writes(&entry.blockers[..]);
@@ -264,7 +266,7 @@ mod tests {
             false
         }
 
-        fn is_in_turn(&self) -> bool {
+        fn is_fifo(&self) -> bool {
             true
         }
     }

@@ -27,7 +27,7 @@ impl QueueRule for Patience {
         false
     }
 
-    fn is_in_turn(&self) -> bool {
+    fn is_fifo(&self) -> bool {
         true
     }
 }

@@ -411,6 +411,9 @@ pub trait Driver<S: Scheme> {
 
     /// Returns why the driver cannot do this job, as a sentence with the way out; `None` if it can.
     fn refuses(job: &Job) -> Option<&'static str> {
+        if job.reorder.is_some() && job.admission == Admission::Single {
+            return Some(REFUSES_REORDERED_SINGLE);
+        }
         (job.reorder.is_some() && !Self::REORDERS).then_some(REFUSES_REORDERING)
     }
 
@@ -463,6 +466,10 @@ pub trait Driver<S: Scheme> {
 /// The refusal of drivers that do not [reorder](Driver::REORDERS).
 pub(crate) const REFUSES_REORDERING: &str = "the scheme decides by itself where and in which \
     order transactions execute: give `--set run.reorder=off`";
+
+/// The refusal of a job that reorders and has [one attempt a worker](Admission::Single).
+const REFUSES_REORDERED_SINGLE: &str = "requests that are reordered are executed by other workers than those of their \
+    clients, so that no worker has one attempt of its own clients at a time: give `--set run.admission=open`";
 
 /// One worker's part of a run.
 pub struct Part<'r, S: Scheme, V: Observe = ()> {

@@ -225,6 +225,9 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             let running = turn.begin(|| self.is_over());
             // After the wait for turns: who has one must be able to enter.
             let inside_alone = window.admits_attempts().then(|| window.enter());
+            if inside_alone.is_some() {
+                began = clock::ticks();
+            }
             window.begun();
             let result = self.attempt(&ticket);
             window.ended(is_aborted(&result));

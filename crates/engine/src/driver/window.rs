@@ -248,8 +248,8 @@ mod tests {
 
     #[test]
     fn who_is_alone_or_not_regulated_always_has_room() {
-        let jobs =
-            [Job { clients: 1, admission: Admission::Regulated, ..job(1) }, Job { clients: 9, ..job(1) }];
+        let alone = |admission| Job { clients: 1, admission, ..job(1) };
+        let jobs = [alone(Admission::Regulated), alone(Admission::Single), Job { clients: 9, ..job(1) }];
         for window in jobs.map(|job| Window::new(&job)) {
             for _ in 0..100 {
                 window.begun();

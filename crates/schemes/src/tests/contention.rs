@@ -98,14 +98,10 @@ fn attempts_of_a_worker_do_not_meet_if_one_at_a_time_is_admitted() {
         assert_eq!((aborts, turns), (0, [0, 0]), "{scheme}");
     }
     // Who has a turn is admitted, whoever waits for the end of the turn.
-    let two_workers = Plan { workers: 2, ..crowd(5_000, 10) };
+    let two_workers = Plan { workers: 2, clients: 2, ..crowd(20_000, 200) };
     let at_once = |job| Job { retry: Retry::Fixed, turn_after: 1, admission: Admission::Single, ..job };
-    let reorders: Given = &[("run.reorder", "keep"), ("run.reorder_batch", "50")];
-    for given in [&[], reorders] {
-        for (scheme, aborts, _) in aborts(&two_workers, given, at_once) {
-            assert!(aborts <= 100, "{scheme}: {aborts} aborts a request");
-        }
-    }
+    let of_all = aborts(&two_workers, &[], at_once).map(|(_, _, turns)| turns.iter().sum::<u64>());
+    assert!(of_all.sum::<u64>() > 0, "some scheme needs turns");
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl QueueRule for InTurn {
         false
     }
 
-    fn is_in_turn(&self) -> bool {
+    fn is_fifo(&self) -> bool {
         true
     }
 }
@@ -229,6 +229,8 @@ impl DetectCycles {
                     break;
                 }
             }
+            // Before the request is taken back: invariant (3) of the graph.
+            drop(told);
         }
         if waiting.end() {
             return Ok(());

@@ -225,16 +225,12 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             let running = turn.begin(|| self.is_over());
             // After the wait for turns: who has one must be able to enter.
             let inside_alone = window.admits_attempts().then(|| window.enter());
-            if inside_alone.is_some() {
-                began = clock::ticks();
-            }
+            began = if inside_alone.is_some() { clock::ticks() } else { began };
             window.begun();
             let result = self.attempt(&ticket);
             window.ended(is_aborted(&result));
             drop(inside_alone);
-            if result.is_ok() && job.retry == Retry::Backoff && self.desk.lengths.matter(ticket.retries) {
-                self.desk.lengths.add_committed(since_ns(began));
-            }
+            self.learn_length(result.is_ok(), ticket.retries, began);
             drop(running);
             let has_rest = result.is_ok() && program.has_rest(&mut self.call);
             if result.is_ok()
@@ -276,6 +272,14 @@ impl<'b, 'r: 'b, S: Scheme, V: Observe> Client<'b, 'r, S, V> {
             self.place.meter().stop();
         }
         self.sender.answered(pace);
+    }
+
+    /// Records how long an attempt took if it has committed and pauses depend on it.
+    #[inline]
+    fn learn_length(&self, has_committed: bool, retries: u32, began: u64) {
+        if has_committed && self.part.job.retry == Retry::Backoff && self.desk.lengths.matter(retries) {
+            self.desk.lengths.add_committed(since_ns(began));
+        }
     }
 
     /// Waits, after `retries` aborts of the transaction, until another attempt has better prospects. The aborted

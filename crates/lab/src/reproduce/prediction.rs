@@ -22,6 +22,8 @@ struct Predictions {
     experiment: String,
     /// The simulated machines, with the digests of their constants at that time.
     machines: BTreeMap<String, String>,
+    /// The settings that the recipes had then and have no longer, in words; `None` if the recipes are the same.
+    recipes_had: Option<String>,
     /// The predicted figures.
     figures: Vec<Predicted>,
 }
@@ -86,7 +88,8 @@ pub fn predictions(finding: &Finding<'_>) -> String {
             })
         })
     });
-    Predictions { experiment: finding.experiment.id.clone(), machines, figures: figures.collect() }.text()
+    let (experiment, figures) = (finding.experiment.id.clone(), figures.collect());
+    Predictions { experiment, machines, recipes_had: None, figures }.text()
 }
 
 impl Predictions {
@@ -101,6 +104,9 @@ impl Predictions {
         lines.add("[[predictions]]");
         lines.add(format!("experiment = {}", quoted(&self.experiment)));
         lines.add(format!("machines = {}", table(&self.machines)));
+        if let Some(settings) = &self.recipes_had {
+            lines.add(format!("recipes_had = {}", quoted(settings)));
+        }
         lines.add("figures = [");
         for Predicted { relation, figure, at } in &self.figures {
             let at = if at.is_empty() { String::new() } else { format!(", at = {}", table(at)) };
@@ -122,7 +128,7 @@ fn simulations(summary: &Summary) -> impl Iterator<Item = &Simulation> {
 }
 
 /// Returns the machines for which predictions of the experiment were written down, one sentence a line: whether their
-/// constants and the rules of time are those of the runs.
+/// constants and the rules of time are those of the runs, and whether the recipes were others.
 pub(super) fn origins(finding: &Finding<'_>) -> Vec<String> {
     let (now, written) = (machines(finding), Written::of(&finding.experiment.id));
     let told = |(name, digest): (&String, &String)| {
@@ -132,7 +138,12 @@ pub(super) fn origins(finding: &Finding<'_>) -> Vec<String> {
         };
         format!("predicted on {name}, digest {digest}{changed}")
     };
-    written.0.iter().flat_map(|one| &one.machines).map(told).collect()
+    let recipes = |one: &Predictions| {
+        let settings = one.recipes_had.as_ref()?;
+        Some(format!("predicted with recipes that had {settings}"))
+    };
+    let machines = written.0.iter().flat_map(|one| &one.machines).map(told);
+    machines.chain(written.0.iter().filter_map(recipes)).collect()
 }
 
 /// Returns a figure with four significant digits.
@@ -286,7 +297,14 @@ mod tests {
         for part in ["predicted  found", "predicted on hpe-superdome-flex, digest ", "0.776  0.825"] {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
-        assert!(errors(&Finding::new(&find("C-12").expect("catalogued"), Vec::new(), 1)).is_empty());
+        let peaks = find("C-12").expect("catalogued");
+        let peaks = Finding::new(&peaks, Vec::new(), 1);
+        assert!(errors(&peaks).is_empty());
+        let told = origins(&peaks);
+        assert!(
+            told.iter().any(|line| line.starts_with("predicted with recipes that had `run.adm")),
+            "{told:?}"
+        );
     }
 
     #[test]
@@ -337,7 +355,8 @@ mod tests {
             predicted("a ratio", 0.1235, pairs(&[("tpcc.mix", "full"), ("workers", "4")])),
         ];
         let machines = pairs(&[("hpe-superdome-flex", "ef6d")]);
-        let all = Predictions { experiment: "C-19".to_owned(), machines, figures };
+        let recipes_had = Some("another retry".to_owned());
+        let all = Predictions { experiment: "C-19".to_owned(), machines, recipes_had, figures };
         let File { predictions } = toml::from_str(&all.text()).expect("legal");
         assert_eq!(predictions, [all]);
         let digits = [0.123_456, 24.0, 123_456.0].map(|figure| rounded(figure).to_string());

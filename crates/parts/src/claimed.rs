@@ -18,7 +18,6 @@ use engine::{Abort, AccessSet, Observer, Retire, Sink, Stamp};
 use storage::{Meta, Owned, PartitionClaim, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
-use sync::waiter;
 
 use crate::{WordRange, WriteBuffer, plants};
 
@@ -103,7 +102,7 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
     pub fn hold(&mut self, slot: &mut Slot<'db, S>, partition: usize) {
         if !self.claim.try_hold(partition) {
             slot.unpin();
-            waiter::wait_until(None, || self.claim.try_hold(partition));
+            self.claim.hold(partition);
             slot.pin();
         }
     }
@@ -244,7 +243,7 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
     /// looking, too.
     pub fn latest(&mut self, record: RecordRef<'db, S>) -> Option<&[u64]> {
         if let Some(partition) = record.partition() {
-            waiter::wait_until(None, || self.claim.try_hold(partition));
+            self.claim.hold(partition);
         }
         let has_value = record.header().has_value();
         self.copy.clear();

@@ -96,7 +96,7 @@ impl<S: Shape> Tables<S> {
         Ok(Self {
             stores: tables.map(store).collect::<Result<_, _>>()?,
             epochs: Epochs::new(slots),
-            partitions: Partitions::new(partitions),
+            partitions: Partitions::new(partitions, slots),
             has_marks: schema.has_marks,
             changes_often: schema.changes_often,
             layout: schema.layout,
@@ -541,7 +541,7 @@ impl<'db, S: Shape> Slot<'db, S> {
 
     /// A claim that holds nothing yet.
     pub fn claim(&self) -> PartitionClaim<'db> {
-        PartitionClaim::new(&self.tables.partitions)
+        PartitionClaim::new(&self.tables.partitions, self.id())
     }
 
     /// Gives up versions that the caller has taken off their chain. Returns whether the inline version is among them.
@@ -857,7 +857,11 @@ impl<S: Shape> Drop for Slot<'_, S> {
 
 #[cfg(test)]
 mod tests {
+    use core::cell::RefCell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use sync::atomic::AtomicU64;
+    use sync::{fiber, waiter, workers};
 
     use super::*;
     use crate::row::{Row, Table};
@@ -1397,6 +1401,69 @@ mod tests {
         assert_eq!(theirs.words_mut(record), None);
         mine.release_all();
         assert!(theirs.try_hold(1));
+    }
+
+    #[test]
+    fn a_partition_is_handed_on_in_the_order_of_arrival() {
+        let tables = Tables::<Parts>::new(&schema().0, 4, 2, false);
+        let slots = [(); 4].map(|()| tables.slot());
+        let mut claims = slots.each_ref().map(Slot::claim);
+        let order = RefCell::new(Vec::new());
+        let mut crew = fiber::Crew::new();
+        for (number, claim) in claims.iter_mut().enumerate() {
+            let order = &order;
+            crew.spawn(fiber::STACK_BYTES, move || {
+                for _ in 0..2 {
+                    claim.hold(1);
+                    order.borrow_mut().push(number);
+                    waiter::give_way();
+                    claim.release_all();
+                }
+            });
+        }
+        crew.run();
+        assert_eq!(order.into_inner(), [0, 1, 2, 3, 0, 1, 2, 3], "nobody passes others");
+        assert!(claims[0].try_hold(1), "it is free");
+    }
+
+    #[test]
+    fn who_is_unwound_leaves_the_line_of_a_partition() {
+        let tables = Tables::<Parts>::new(&schema().0, 3, 2, false);
+        let slots = [(); 3].map(|()| tables.slot());
+        let [mut owner, mut waits, mut next] = slots.each_ref().map(Slot::claim);
+        owner.hold(1);
+        let unwound = catch_unwind(AssertUnwindSafe(|| {
+            let mut crew = fiber::Crew::new();
+            crew.spawn(fiber::STACK_BYTES, || waits.hold(1));
+            crew.spawn(fiber::STACK_BYTES, || panic!("the run ends"));
+            crew.run();
+        }));
+        assert!(unwound.is_err());
+        owner.release_all();
+        assert!(next.try_hold(1), "it is not handed to who has left");
+    }
+
+    #[test]
+    fn one_claim_at_a_time_writes() {
+        const ROUNDS: u64 = 2_000;
+        let (schema, table) = schema();
+        let tables = Tables::<Parts>::new(&schema, 5, 4, false);
+        let mut slot = tables.slot();
+        let new = slot.new_row(tables.get(table.id()), Home::At(5));
+        slot.fill(&new, 0, &[0; 3]);
+        let record = new.row().record(0);
+        workers::run(4, false, |_| {
+            let slot = tables.slot();
+            let mut claim = slot.claim();
+            for _ in 0..ROUNDS {
+                claim.hold(1);
+                claim.words_mut(record).expect("it is held")[0] += 1;
+                claim.release_all();
+            }
+        });
+        let mut claim = slot.claim();
+        claim.hold(1);
+        assert_eq!(claim.words(record), Some(&[4 * ROUNDS, 0, 0][..]));
     }
 
     #[test]

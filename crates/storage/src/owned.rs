@@ -2,31 +2,27 @@
 //!
 //! INVARIANTS
 //! (1) A partition is held by at most one [`PartitionClaim`] at a time.
-//! (2) A partition that is `WANTED` is handed from claim to claim, in the order in which they came, and is not free in
-//!     between: `line` has the slots that wait for it. Each waits for a word of its own slot, so that a release ends one
-//!     wait and costs the others nothing.
+//! (2) Of the slots that wait for a partition, the first in its `line` alone looks at the partition's word; the others
+//!     wait for a word of their own, so that a release costs them nothing. Who finds others in the line stands behind.
 //! (3) The words of a record that a partition owns are touched only through a claim that holds it; the
 //!     words of a record that none owns are written only before the record is published.
 
 use core::ptr::NonNull;
 use std::collections::VecDeque;
 
-use sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sync::{Latched, Padded, waiter};
 
 use crate::record::RecordRef;
 use crate::shape::{Owned, Shape};
 
-/// A state of a partition: no claim holds it, one does, or one does and others wait.
-const FREE: u32 = 0;
-const HELD: u32 = 1;
-const WANTED: u32 = 2;
-
 /// A part of the database that one transaction at a time may touch.
 #[derive(Debug)]
 pub(crate) struct Partition {
     number: usize,
-    state: AtomicU32,
+    held: AtomicBool,
+    /// The number of slots in the line.
+    waiting: AtomicUsize,
     /// The slots that wait for it, the first one first.
     line: Latched<VecDeque<usize>>,
 }
@@ -34,23 +30,10 @@ pub(crate) struct Partition {
 impl Partition {
     #[inline]
     fn is_taken(&self) -> bool {
-        // Relaxed first look: spares the exchange. Acquire: pairs with the Release in `Partitions::release`. Relaxed on
+        // Relaxed first look: spares the exchange. Acquire: pairs with the Release in `release_all`. Relaxed on
         // failure: nothing is read.
-        self.state.load(Ordering::Relaxed) == FREE
-            && self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
-    /// Takes the partition, or puts a slot at the end of the line. Returns whether it was taken.
-    fn is_taken_or_stood_for(&self, slot: usize) -> bool {
-        let mut line = self.line.lock();
-        // Relaxed: nothing is read, and who gives the partition up looks at the line under its latch.
-        while self.state.compare_exchange(HELD, WANTED, Ordering::Relaxed, Ordering::Relaxed) == Err(FREE) {
-            if self.is_taken() {
-                return true;
-            }
-        }
-        line.push_back(slot);
-        false
+        !self.held.load(Ordering::Relaxed)
+            && self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 }
 
@@ -58,19 +41,21 @@ impl Partition {
 #[derive(Debug)]
 pub(crate) struct Partitions {
     all: Box<[Padded<Partition>]>,
-    /// Whether the slot has been handed the partition that it waits for.
-    handed: Box<[Padded<AtomicBool>]>,
+    /// Whether the slot is the first in the line in which it waits.
+    is_first: Box<[Padded<AtomicBool>]>,
 }
 
 impl Partitions {
     /// Makes this many partitions, for claims of this many slots.
     pub(crate) fn new(count: usize, slots: usize) -> Self {
-        let partition =
-            |number| Padded(Partition { number, state: AtomicU32::new(FREE), line: Latched::default() });
+        let partition = |number| {
+            let (held, waiting) = (AtomicBool::new(false), AtomicUsize::new(0));
+            Padded(Partition { number, held, waiting, line: Latched::default() })
+        };
         let waits = if count == 0 { 0 } else { slots };
         Self {
             all: (0..count).map(partition).collect(),
-            handed: (0..waits).map(|_| Padded(AtomicBool::new(false))).collect(),
+            is_first: (0..waits).map(|_| Padded(AtomicBool::new(false))).collect(),
         }
     }
 
@@ -80,29 +65,6 @@ impl Partitions {
 
     pub(crate) fn get(&self, number: usize) -> &Partition {
         &self.all[number]
-    }
-
-    /// Gives up a partition: hands it to the first in its line, if there is one.
-    #[inline]
-    fn release(&self, partition: &Partition) {
-        // Release: pairs with the Acquire of the next claim. Relaxed on failure: nothing is read.
-        if partition.state.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed).is_err() {
-            self.hand_on(partition);
-        }
-    }
-
-    #[cold]
-    fn hand_on(&self, partition: &Partition) {
-        let mut line = partition.line.lock();
-        let Some(next) = line.pop_front() else {
-            // Who stood there has left. Release: as in `release`.
-            return partition.state.store(FREE, Ordering::Release);
-        };
-        if line.is_empty() {
-            partition.state.store(HELD, Ordering::Relaxed); // Relaxed: the hand-over is the next store.
-        }
-        // Release: pairs with the Acquire in `PartitionClaim::stand`.
-        self.handed[next].store(true, Ordering::Release);
     }
 
     /// The partition that has an address, in words.
@@ -161,7 +123,8 @@ impl<'db> PartitionClaim<'db> {
     #[inline]
     pub fn try_hold(&mut self, number: usize) -> bool {
         let partition = self.partitions.get(number);
-        let is_taken = partition.is_taken();
+        // Relaxed: who comes at the same time as another has no claim to be the second.
+        let is_taken = partition.waiting.load(Ordering::Relaxed) == 0 && partition.is_taken();
         if is_taken {
             self.held.push(partition);
         }
@@ -169,27 +132,23 @@ impl<'db> PartitionClaim<'db> {
     }
 
     /// Adds a partition, and waits while other claims hold it, in the order of arrival. A fiber that unwinds returns
-    /// without the partition, if it would have to wait.
+    /// without the partition.
     pub fn hold(&mut self, number: usize) {
         let partition = self.partitions.get(number);
-        let handed = &self.partitions.handed[self.slot];
-        handed.store(false, Ordering::Relaxed); // Relaxed: nobody hands anything to a slot outside of a line.
-        if !partition.is_taken_or_stood_for(self.slot) {
-            let standing = Standing { partitions: self.partitions, partition, slot: self.slot };
-            // Acquire: pairs with the Release in `hand_on`.
-            if !waiter::wait_until(None, || handed.load(Ordering::Acquire)) {
-                return;
-            }
-            core::mem::forget(standing);
+        let standing = Standing::at_the_end(self.partitions, partition, self.slot);
+        // The first look at the partition is after the last of who stood before.
+        let is_first = waiter::wait_until(None, || standing.is_first());
+        if is_first && waiter::wait_until(None, || partition.is_taken()) {
+            self.held.push(partition);
         }
-        self.held.push(partition);
     }
 
     /// Gives all partitions up.
     #[inline]
     pub fn release_all(&mut self) {
         for partition in self.held.drain(..) {
-            self.partitions.release(partition);
+            // Release: pairs with the Acquire in `Partition::is_taken`.
+            partition.held.store(false, Ordering::Release);
         }
     }
 
@@ -243,23 +202,36 @@ fn owner<S: Shape<Data = Owned>>(record: RecordRef<'_, S>) -> *const Partition {
     record.owned().owner.load(Ordering::Relaxed)
 }
 
-/// A place in the line of a partition. Dropped, as by a panic, it is left, or the partition is given up if it was handed
-/// over meanwhile.
+/// A place in the line of a partition. Dropped, it is left, and the next one is the first if this one was.
 struct Standing<'db> {
     partitions: &'db Partitions,
     partition: &'db Partition,
     slot: usize,
 }
 
+impl<'db> Standing<'db> {
+    fn at_the_end(partitions: &'db Partitions, partition: &'db Partition, slot: usize) -> Self {
+        let mut line = partition.line.lock();
+        line.push_back(slot);
+        partition.waiting.store(line.len(), Ordering::Relaxed); // Relaxed: a hint, see `try_hold`.
+        // Relaxed: read by this slot, or set by another that sees it in the line, under the latch.
+        partitions.is_first[slot].store(line.len() == 1, Ordering::Relaxed);
+        Self { partitions, partition, slot }
+    }
+
+    fn is_first(&self) -> bool {
+        // Relaxed: it orders nothing; the partition is taken with Acquire.
+        self.partitions.is_first[self.slot].load(Ordering::Relaxed)
+    }
+}
+
 impl Drop for Standing<'_> {
     fn drop(&mut self) {
         let mut line = self.partition.line.lock();
-        let place = line.iter().position(|&slot| slot == self.slot);
-        if let Some(place) = place {
-            line.remove(place);
-        } else {
-            drop(line);
-            self.partitions.release(self.partition);
+        line.retain(|&slot| slot != self.slot);
+        self.partition.waiting.store(line.len(), Ordering::Relaxed); // Relaxed: as in `at_the_end`.
+        if let Some(&first) = line.front() {
+            self.partitions.is_first[first].store(true, Ordering::Relaxed); // Relaxed: as in `is_first`.
         }
     }
 }

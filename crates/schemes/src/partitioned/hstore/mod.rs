@@ -16,7 +16,7 @@
 //!             (3) Partitions are taken in ascending order, each once, before the first access: no cycle
 //!                 of waits (the sort in `claim_partitions`).
 //! DEPARTURES  Partitions are locks, as in `PartitionedStore`, not threads with a queue, so that any worker may
-//!             serve any client, and waits follow the order of partitions, not timestamps. An attempt that
+//!             serve any client; who waits for a partition is served as it came, not by its timestamp. An attempt that
 //!             touches what it did not declare aborts, and the next attempt takes that partition, too. Rows
 //!             that never change may live everywhere, in place of H-Store's replicas, and are read without a
 //!             claim. Indexes are those of the engine, which all partitions share: they have latches, which a

@@ -79,6 +79,12 @@ fn wrong_traffic_is_refused_with_the_way_out() {
     assert_refused("run ycsb --mode interactive --rtt-us tcp --batch 4", "leave out `--batch`");
     assert_refused("run ycsb --mode interactive --rtt-us tcp --scheme silo,aria", "aria: a batch");
     assert_refused("run ycsb --scheme aria --arrivals poisson --rate 5", "--arrivals closed");
+    let open = "--set run.admission=open";
+    assert_refused("run ycsb --scheme aria --clients 4 --set run.admission=single", open);
+    assert_refused(
+        "run ycsb --scheme silo --clients 4 --set run.admission=single --set run.reorder=keep",
+        open,
+    );
     assert_refused("run ycsb --batch 0", "from 1 to");
     assert_refused("run ycsb --warmup soon", "`auto`");
     assert_refused("run ycsb --cooldown -1", "--cooldown -1");

@@ -26,7 +26,7 @@ const CLIENTS_MAX: u64 = 20_000;
 const SECONDS_MAX: f64 = 86_400.0;
 const REPEAT_MAX: u64 = 1_000;
 /// The assumed number of transactions that a host simulates in a second, and the assumed seconds for the start and the
-/// end of a simulated run, to guess its time: where two runs are made side by side, the share of each.
+/// end of a simulated run, to guess the time of many: two cores make two of them side by side.
 const SIMULATED_TXN_S: f64 = 8_000.0;
 const SIMULATED_START_S: f64 = 1.0;
 

@@ -13,7 +13,7 @@ fn catalogue() -> Catalogue {
 /// again and again. So a document's claims about many clients are tested without either mechanism: with all clients, or
 /// with a thread for each transaction.
 #[test]
-fn nothing_limits_clients_that_a_document_does_not_limit() {
+fn recipes_with_many_clients_have_no_load_control() {
     let mut seen = 0;
     for experiment in all() {
         for name in &experiment.recipes {

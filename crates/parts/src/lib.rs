@@ -50,7 +50,7 @@ pub use fates::Fates;
 pub use gap_mark::GapMark;
 pub use gate::Gate;
 pub use lock_bit::LockBits;
-pub use lock_queue::{LockQueues, Party, QueueId, QueueRule, Refused, RequestId, Waiting};
+pub use lock_queue::{Fifo, LockQueues, Party, QueueId, QueueRule, Refused, RequestId, Waiting};
 pub use lock_word::{Left, LockMode, LockWord};
 pub use owner_id::OwnerId;
 pub use pending_writes::{PendingWrites, value_before};

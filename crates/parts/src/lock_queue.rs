@@ -80,6 +80,28 @@ pub trait QueueRule {
     }
 }
 
+/// The rule by which everybody waits, in the order of arrival.
+#[derive(Clone, Copy, Debug)]
+pub struct Fifo;
+
+impl QueueRule for Fifo {
+    fn is_before(&self, _: Party, _: Party) -> bool {
+        false
+    }
+
+    fn may_wait_for(&mut self, _: Party, _: Party) -> bool {
+        true
+    }
+
+    fn may_pass(&self) -> bool {
+        false
+    }
+
+    fn is_fifo(&self) -> bool {
+        true
+    }
+}
+
 /// The reason for which a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {

@@ -196,18 +196,20 @@ pub struct Told<'g>(&'g Vertex);
 impl Told<'_> {
     /// Publishes the attempts that the attempt waits for now, those that `tell` passes on, in place of earlier ones.
     pub fn tell(&self, tell: impl FnOnce(&mut Vec<Party>)) {
-        let blockers = &mut self.0.entry.lock().blockers;
-        blockers.clear();
-        tell(blockers);
-        hint::writes(&blockers[..]);
+        self.publish(None, tell);
     }
 
     /// Like [`tell`](Self::tell), for an attempt that waits in a queue in order of arrival: see invariant (3).
     pub fn tell_of_queue(&self, waiting: &Waiting<'_>) {
+        self.publish(Some(waiting), |blockers| waiting.for_each_blocker(|party| blockers.push(party)));
+    }
+
+    fn publish(&self, waiting: Option<&Waiting<'_>>, tell: impl FnOnce(&mut Vec<Party>)) {
         let mut entry = self.0.entry.lock();
-        (entry.queue, entry.is_exclusive) = (Some(waiting.queue()), waiting.is_exclusive());
+        entry.queue = waiting.map(Waiting::queue);
+        entry.is_exclusive = waiting.is_some_and(Waiting::is_exclusive);
         entry.blockers.clear();
-        waiting.for_each_blocker(|party| entry.blockers.push(party));
+        tell(&mut entry.blockers);
         hint::writes(&entry.blockers[..]);
     }
 
@@ -226,7 +228,7 @@ impl Drop for Told<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LockMode, LockQueues, LockWord, QueueRule, RequestId};
+    use crate::{Fifo, LockMode, LockQueues, LockWord, RequestId};
 
     fn weight(birth: u64) -> Weight {
         Weight { birth, ..Weight::default() }
@@ -250,27 +252,6 @@ mod tests {
         assert!(!graph.is_victim_of_cycles(&mut seekers[1]), "the circle has a victim");
     }
 
-    /// Everybody waits in turn.
-    struct InTurn;
-
-    impl QueueRule for InTurn {
-        fn is_before(&self, _: Party, _: Party) -> bool {
-            false
-        }
-
-        fn may_wait_for(&mut self, _: Party, _: Party) -> bool {
-            true
-        }
-
-        fn may_pass(&self) -> bool {
-            false
-        }
-
-        fn is_fifo(&self) -> bool {
-            true
-        }
-    }
-
     #[test]
     fn a_search_follows_who_waits_elsewhere_and_not_who_waits_in_the_same_queue() {
         let (graph, queues, words) =
@@ -282,7 +263,7 @@ mod tests {
         let [owner, mate, last] = seekers.each_ref().map(|seeker| seeker.me);
         let ask = |word: usize, party: Party, mode| {
             let id = RequestId::new(party.slot, word).expect("there is room");
-            queues.ask(&words[word], id, party.rank, mode, &mut InTurn).expect("nothing is refused")
+            queues.ask(&words[word], id, party.rank, mode, &mut Fifo).expect("nothing is refused")
         };
         let told = [0, 1, 2].map(|at: usize| graph.wait(&seekers[at], weight(at as u64)));
         assert!(ask(0, owner, LockMode::Exclusive).is_none() && ask(1, owner, LockMode::Exclusive).is_none());

@@ -8,29 +8,8 @@ use engine::Retire;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-use parts::{Left, LockMode, LockQueues, LockWord, Party, QueueRule, Refused, RequestId};
+use parts::{Fifo, Left, LockMode, LockQueues, LockWord, Refused, RequestId};
 use sync::atomic::{AtomicU64, Ordering};
-
-/// Everybody waits, first come, first served.
-struct Patience;
-
-impl QueueRule for Patience {
-    fn is_before(&self, _: Party, _: Party) -> bool {
-        false
-    }
-
-    fn may_wait_for(&mut self, _: Party, _: Party) -> bool {
-        true
-    }
-
-    fn may_pass(&self) -> bool {
-        false
-    }
-
-    fn is_fifo(&self) -> bool {
-        true
-    }
-}
 
 /// A record, what its lock protects, and the slots that want it.
 struct Shared {
@@ -57,7 +36,7 @@ impl Shared {
     }
 
     fn lock(&self, slot: u32, mode: LockMode) {
-        let asked = self.queues.ask(&self.word, Self::id(slot), 0, mode, &mut Patience);
+        let asked = self.queues.ask(&self.word, Self::id(slot), 0, mode, &mut Fifo);
         if let Some(waiting) = asked.expect("nobody is refused") {
             assert!(waiting.until(None, || false) && waiting.end());
         }
@@ -98,7 +77,7 @@ impl Shared {
     fn look_and_write(&self, slot: u32) {
         self.lock(slot, LockMode::Shared);
         let seen = self.read();
-        let left = match self.queues.upgrade(&self.word, Self::id(slot), &mut Patience) {
+        let left = match self.queues.upgrade(&self.word, Self::id(slot), &mut Fifo) {
             Ok(waiting) => {
                 assert!(waiting.is_none_or(|waiting| waiting.until(None, || false) && waiting.end()));
                 assert_eq!(self.read(), seen, "nobody comes between");
@@ -115,7 +94,7 @@ impl Shared {
 
     /// Asks for the lock alone, and does not wait for it.
     fn try_to_write(&self, slot: u32) {
-        let asked = self.queues.ask(&self.word, Self::id(slot), 0, LockMode::Exclusive, &mut Patience);
+        let asked = self.queues.ask(&self.word, Self::id(slot), 0, LockMode::Exclusive, &mut Fifo);
         if asked.expect("nobody is refused").is_none_or(parts::Waiting::end) {
             self.write();
             self.release(slot, Left::WithValue);

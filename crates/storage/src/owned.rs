@@ -3,7 +3,7 @@
 //! INVARIANTS
 //! (1) A partition is held by at most one [`PartitionClaim`] at a time.
 //! (2) Of the slots that wait for a partition, the first in its `line` alone looks at the partition's word; the others
-//!     wait for a word of their own, so that a release costs them nothing. Who finds others in the line stands behind.
+//!     wait for a word of their own, so that a release costs them nothing. Who finds a line stands at its end.
 //! (3) The words of a record that a partition owns are touched only through a claim that holds it; the
 //!     words of a record that none owns are written only before the record is published.
 
@@ -123,7 +123,7 @@ impl<'db> PartitionClaim<'db> {
     #[inline]
     pub fn try_hold(&mut self, number: usize) -> bool {
         let partition = self.partitions.get(number);
-        // Relaxed: who comes at the same time as another has no claim to be the second.
+        // Relaxed: who joins the line at this very moment may be passed once, and keeps its place.
         let is_taken = partition.waiting.load(Ordering::Relaxed) == 0 && partition.is_taken();
         if is_taken {
             self.held.push(partition);
@@ -136,7 +136,7 @@ impl<'db> PartitionClaim<'db> {
     pub fn hold(&mut self, number: usize) {
         let partition = self.partitions.get(number);
         let standing = Standing::at_the_end(self.partitions, partition, self.slot);
-        // The first look at the partition is after the last of who stood before.
+        // Only the first in the line looks at the partition.
         let is_first = waiter::wait_until(None, || standing.is_first());
         if is_first && waiter::wait_until(None, || partition.is_taken()) {
             self.held.push(partition);

@@ -35,7 +35,7 @@ use core::cmp::Reverse;
 use engine::setting::{Range, SettingError};
 use engine::{Abort, Admits, Env, Family, Info, Isolation, Ticket, settings, words};
 use parts::wait_graph::{Seeker, WaitGraph, Weight};
-use parts::{LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
+use parts::{Fifo, LockQueues, LockWord, Refused, RequestId, Waiting};
 use sync::clock;
 
 use crate::frames::two_phase::{ConflictRule, Left, Mode, TwoPhase, room_for};
@@ -108,27 +108,6 @@ pub struct Waiter {
     birth: u64,
 }
 
-/// The rule of the queues: everybody waits, in the order of arrival.
-struct InTurn;
-
-impl QueueRule for InTurn {
-    fn is_before(&self, _: Party, _: Party) -> bool {
-        false
-    }
-
-    fn may_wait_for(&mut self, _: Party, _: Party) -> bool {
-        true
-    }
-
-    fn may_pass(&self) -> bool {
-        false
-    }
-
-    fn is_fifo(&self) -> bool {
-        true
-    }
-}
-
 impl ConflictRule for DetectCycles {
     const INFO: Info = Info {
         name: "dl_detect",
@@ -171,13 +150,13 @@ impl ConflictRule for DetectCycles {
     fn lock(&self, waiter: &mut Waiter, word: &LockWord, nth: usize, mode: Mode) -> Result<bool, Abort> {
         let me = waiter.seeker.me();
         let id = RequestId::new(me.slot, nth).ok_or(Abort::Full)?;
-        let asked = self.queues.ask(word, id, me.rank, mode, &mut InTurn);
+        let asked = self.queues.ask(word, id, me.rank, mode, &mut Fifo);
         self.settle(waiter, nth, asked).map(|()| word.has_value())
     }
 
     fn upgrade(&self, waiter: &mut Waiter, word: &LockWord, nth: usize) -> Result<(), Abort> {
         let id = RequestId::new(waiter.seeker.me().slot, nth).ok_or(Abort::Full)?;
-        let asked = self.queues.upgrade(word, id, &mut InTurn);
+        let asked = self.queues.upgrade(word, id, &mut Fifo);
         self.settle(waiter, nth, asked)
     }
 

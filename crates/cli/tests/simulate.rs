@@ -226,6 +226,19 @@ fn waits_of_clients_are_simulated_however_long_they_are() {
     );
 }
 
+#[test]
+fn skipped_deliveries_do_not_wait_for_the_one_that_runs() {
+    let [all_work, one_works] = ["one_transaction", "skip_if_running"].map(|delivery| {
+        let line = format!(
+            "simulate tpcc --machine epyc --cores 8 --scheme wait_die --txns 20 --warmup-txns 5 --format json --set \
+             tpcc.items=200 --set tpcc.customers_per_district=600 --set tpcc.mix=0,0,0,1,0 --set tpcc.delivery={delivery}"
+        );
+        lines(&line)[0]["throughput_txn_s"].as_f64().expect("a rate")
+    });
+    // Of eight Deliveries of a warehouse one works, and the others do nothing.
+    assert!(one_works > 4.0 * all_work, "{one_works} and {all_work} a second");
+}
+
 /// The instructions of a transaction that cachegrind counts (`cargo xtask path-length`), for rows of 104 bytes.
 const COUNTED: [(&str, f64); 4] =
     [("silo", 17_026.0), ("mvto", 19_742.0), ("calvin", 27_096.0), ("reorder", 25_455.0)];

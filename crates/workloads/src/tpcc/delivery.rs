@@ -3,21 +3,66 @@
 //! transaction, and leaves the number of orders in a database transaction to the implementation. A
 //! Delivery commits or is aborted, and never rolls back. A district without an undelivered order is
 //! skipped.
+//!
+//! The full mix of the study of a thousand cores (Bang et al., 2022; its code is in DataManagementLab/DBx1000) has a flag
+//! for each warehouse: a Delivery that finds it set commits without any work. An attempt that aborts before its commit
+//! leaves it set, so that no Delivery of the warehouse works afterwards. `tpcc.delivery=skip_if_running` has the flag
+//! without this error and `stop_at_abort` with it, to measure what both change.
 
 use core::iter;
 use core::ops::ControlFlow;
 
 use engine::{Abort, Direction, Transaction};
+use sync::Padded;
+use sync::atomic::{AtomicBool, Ordering};
 
 use super::input::Delivery;
 use super::keys::{CustomerKey, NewOrderKey, OrderKey, OrderLineKey};
 use super::rows::DISTRICTS;
+use super::settings::DeliveryChoice;
 use super::{Output, Tpcc, found};
 
+/// Whether a Delivery runs in a warehouse. It is outside of the database, so that no scheme isolates it.
+#[derive(Debug, Default)]
+pub(super) struct Running(Padded<AtomicBool>);
+
+impl Running {
+    /// Begins a Delivery. Returns `false` if another runs.
+    pub(super) fn begin(&self) -> bool {
+        // Relaxed: it decides who works, and orders no access to rows.
+        !self.0.load(Ordering::Relaxed) && !self.0.swap(true, Ordering::Relaxed)
+    }
+
+    /// Ends the Delivery that runs.
+    pub(super) fn end(&self) {
+        self.0.store(false, Ordering::Relaxed); // Relaxed: as in `begin`.
+    }
+}
+
 impl Tpcc {
-    /// Delivers at most one order for each of the input's districts.
+    /// Delivers at most one order for each of the input's districts, or none if the Delivery is to be skipped.
     pub(super) fn delivery<T: Transaction>(&self, input: &Delivery, txn: &mut T) -> Result<Output, Abort> {
         txn.decided();
+        let running = self.deliveries.get(usize::from(input.warehouse) - 1);
+        if running.is_some_and(|running| !running.begin()) {
+            return Ok(Output::Delivery { orders: [0; DISTRICTS as usize] });
+        }
+        let delivered = self.deliver_all(input, txn);
+        let stops = delivered.is_err() && self.settings.delivery == DeliveryChoice::StopAtAbort;
+        if let Some(running) = running
+            && !stops
+        {
+            running.end();
+        }
+        delivered.map(|orders| Output::Delivery { orders })
+    }
+
+    /// Returns the order that is delivered in each district, 0 for none.
+    fn deliver_all<T: Transaction>(
+        &self,
+        input: &Delivery,
+        txn: &mut T,
+    ) -> Result<[u32; DISTRICTS as usize], Abort> {
         let mut orders = [0; DISTRICTS as usize];
         for district in input.districts.clone() {
             if let Some(order) = self.oldest(input.warehouse, district, txn)? {
@@ -25,7 +70,7 @@ impl Tpcc {
                 orders[usize::from(district) - 1] = order;
             }
         }
-        Ok(Output::Delivery { orders })
+        Ok(orders)
     }
 
     /// Returns the oldest undelivered order of a district. The search starts at the district's first key:

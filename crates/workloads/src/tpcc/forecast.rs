@@ -8,7 +8,7 @@ use super::rows::{
     AnalyticHistory, Customer, CustomerData, CustomerInfo, DISTRICTS, DistrictInfo, DistrictNext,
     DistrictYtd, History, Item, NewOrder, Order, OrderLine, Stock, StockInfo, Warehouse, WarehouseInfo,
 };
-use super::settings::{Home, Settings, TERMINALS, Ytd, any_line};
+use super::settings::{DeliveryChoice, Home, Settings, TERMINALS, Ytd, any_line};
 use crate::text;
 
 /// The mean number of lines of an order: 5 to 15.
@@ -46,12 +46,24 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
     if settings.wait_scale.is_some() {
         sentences.push(terminals(settings));
     }
-    if settings.delivers_by_district {
-        sentences.push(
+    match settings.delivery {
+        DeliveryChoice::OneTransaction => {}
+        DeliveryChoice::PerDistrict => sentences.push(
             "A Delivery is ten transactions, one a district, that its client sends one after the other; it counts \
              once, when the last of them has committed."
                 .to_owned(),
-        );
+        ),
+        DeliveryChoice::SkipIfRunning => sentences.push(
+            "A Delivery that begins while another runs in its warehouse commits without any work and counts all the \
+             same; results are not comparable with those of the standard."
+                .to_owned(),
+        ),
+        DeliveryChoice::StopAtAbort => sentences.push(
+            "A Delivery commits without any work while another runs in its warehouse, and for ever once one has aborted \
+             there before its commit; it counts all the same, and results are not comparable with those of the \
+             standard."
+                .to_owned(),
+        ),
     }
     if settings.audit_pct > 0.0 {
         sentences.push(
@@ -357,6 +369,10 @@ mod tests {
         let reading = said(&[("commutative", "off")], 1).sentences.join("\n");
         assert!(reading.contains("Payments conflict"), "{reading}");
         assert!(said(&[("delivery", "per_district")], 1).sentences.join("\n").contains("one a district"));
+        for delivery in ["skip_if_running", "stop_at_abort"] {
+            let text = said(&[("delivery", delivery)], 1).sentences.join("\n");
+            assert!(text.contains("without any work"), "{text}");
+        }
         assert!(
             said(&[("profile", "eased")], 1).sentences.join("\n").contains("0.00% for the next order number")
         );

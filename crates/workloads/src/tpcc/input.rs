@@ -11,7 +11,7 @@ use super::keys::home_number;
 use super::load::LOADED_AT_MS;
 use super::random::last_name;
 use super::rows::{DISTRICTS, LINES_MAX};
-use super::settings::{AUDIT, Home, Settings, TERMINALS};
+use super::settings::{AUDIT, DeliveryChoice, Home, Settings, TERMINALS};
 
 /// A request.
 #[derive(Clone, Debug, PartialEq)]
@@ -257,7 +257,7 @@ impl Settings {
                 Input::OrderStatus(OrderStatus { warehouse, district, who: self.who(rng) })
             }
             Some(3) => {
-                let districts = 1..=if self.delivers_by_district { 1 } else { DISTRICTS };
+                let districts = 1..=if self.delivery == DeliveryChoice::PerDistrict { 1 } else { DISTRICTS };
                 Input::Delivery(Delivery { warehouse, carrier: rng.between(1, 10) as u8, date, districts })
             }
             _ => {

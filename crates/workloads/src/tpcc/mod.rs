@@ -45,10 +45,11 @@ pub use new_order::LineShown;
 pub use order_status::{StatusLine, StatusShown};
 pub use rows::{Address, Person, Site};
 
+use delivery::Running;
 use keys::district_number;
 use rows::{DISTRICTS, LINES_MAX};
 use schema::Tables;
-use settings::{SETTINGS, Settings};
+use settings::{DeliveryChoice, SETTINGS, Settings};
 use stock_level::ItemSet;
 
 /// The workload.
@@ -59,6 +60,8 @@ pub struct Tpcc {
     tables: Tables,
     /// The next order number of each district with the profile `eased`, else empty.
     order_numbers: Box<[Counter]>,
+    /// One for each warehouse if Deliveries are skipped, else empty.
+    deliveries: Box<[Running]>,
 }
 
 /// The result of a committed transaction. Other data that its terminal shows is on the [`Screen`].
@@ -92,7 +95,8 @@ pub enum Output {
     /// The result of a Delivery, which TPC-C 2.7.2.2 writes to a file.
     Delivery {
         /// `O_ID` of the order delivered in each district. 0 for districts without an undelivered order,
-        /// and for districts that other transactions of the same Delivery process.
+        /// for districts that other transactions of the same Delivery process, and for all if the Delivery is
+        /// skipped (`tpcc.delivery`).
         orders: [u32; DISTRICTS as usize],
     },
     /// The result of a Stock-Level.
@@ -229,7 +233,10 @@ impl Workload for Tpcc {
         let counters = if settings.is_eased { settings.districts() } else { 0 };
         let first = u64::from(settings.customers) + 1;
         let order_numbers = (0..counters).map(|_| Counter::new(first)).collect();
-        Ok(Self { settings, drive, tables, order_numbers })
+        let skips = matches!(settings.delivery, DeliveryChoice::SkipIfRunning | DeliveryChoice::StopAtAbort);
+        let warehouses = if skips { usize::from(settings.warehouses) } else { 0 };
+        let deliveries = (0..warehouses).map(|_| Running::default()).collect();
+        Ok(Self { settings, drive, tables, order_numbers, deliveries })
     }
 
     fn terminals(values: &Values) -> Option<u64> {
@@ -469,6 +476,51 @@ mod tests {
             (mock, ledger)
         });
         assert!(whole == apart);
+    }
+
+    #[test]
+    fn a_delivery_is_skipped_while_another_runs_in_its_warehouse() {
+        let given = [
+            ("warehouses", "2"),
+            ("items", "40"),
+            ("customers_per_district", "10"),
+            ("mix", "0,0,0,1,0"),
+            ("delivery", "skip_if_running"),
+        ];
+        let (tpcc, mut mock) = loaded(&given);
+        let undelivered = mock.count(tpcc.tables.new_order);
+        assert!(tpcc.deliveries.iter().all(Running::begin) && !tpcc.deliveries[0].begin());
+        let (ledger, _) = run(&tpcc, &mut mock, 20);
+        assert!(ledger.districts.iter().all(|commits| commits.delivered == 0));
+        assert_eq!(mock.count(tpcc.tables.new_order), undelivered);
+        tpcc.deliveries.iter().for_each(Running::end);
+        let (ledger, _) = run(&tpcc, &mut mock, 20);
+        assert_eq!(mock.count(tpcc.tables.new_order), 0);
+        assert_eq!(check(&tpcc, &mock, &[ledger]), Ok(()));
+    }
+
+    #[test]
+    fn an_aborted_delivery_stops_those_that_follow_if_asked_to() {
+        for (delivery, works_after) in [("skip_if_running", true), ("stop_at_abort", false)] {
+            let given = [("items", "40"), ("customers_per_district", "10"), ("delivery", delivery)];
+            let (tpcc, mut mock) = loaded(&given);
+            let input = Input::Delivery(Delivery { districts: 1..=10, warehouse: 1, carrier: 1, date: 1 });
+            let deliver = |tpcc: &Tpcc, mock: &mut Mock| {
+                mock.attempt(|txn| tpcc.execute(&input, &mut Scratch::default(), txn))
+            };
+            // The attempt fails at an order whose customer is missing.
+            let key = keys::OrderKey::new(1, 5, 8);
+            let spoil = |mock: &mut Mock, customer| {
+                mock.attempt(|txn| txn.update(tpcc.tables.order, key, |row| row.customer = customer))
+                    .expect("done")
+            };
+            spoil(&mut mock, 11);
+            assert!(deliver(&tpcc, &mut mock).is_err());
+            spoil(&mut mock, 1);
+            let undelivered = mock.count(tpcc.tables.new_order);
+            assert!(deliver(&tpcc, &mut mock).is_ok());
+            assert_eq!(mock.count(tpcc.tables.new_order) < undelivered, works_after, "{delivery}");
+        }
     }
 
     #[test]

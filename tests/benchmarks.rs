@@ -6,7 +6,7 @@ use engine::setting::{Settings, Values};
 use engine::{
     Admits, ClientId, Database, Drive, Env, Facts, Schema, Scheme, Share, Ticket, Violation, Workload,
 };
-use runs::{CheckVerdict, Layout, Measured, Monitor, Spec, WORKLOADS};
+use runs::{CheckVerdict, Layout, Measured, Monitor, Spec, Splitting, WORKLOADS};
 use schemes::catalogue;
 use schemes::multiversion::mvto::Mvto;
 use schemes::optimistic::silo::Silo;
@@ -49,7 +49,8 @@ const STOCK: &[Given] = &[
 ];
 
 /// A layout that differs from the standard in each respect.
-const EVERY_OTHER: Layout = Layout { is_ordered_only: true, has_versions_apart: true, is_unsplit: true };
+const EVERY_OTHER: Layout =
+    Layout { is_ordered_only: true, has_versions_apart: true, splitting: Splitting::Off };
 
 const MICRO: &[Given] = &[
     &[("micro.objects", "100"), ("micro.theta", "0.9")],

@@ -13,7 +13,7 @@ use engine::driver::{self, Control, Job, Limit};
 use engine::setting::{Setting, Settings, Values};
 use engine::{
     Abort, Admits, AnyKey, Database, Drive, Env, Facts, Homes, Layout, Lookup, Observe, Row, Schema, Scheme,
-    Session, Share, Table, TableId, Ticket, Transaction, WordLoader, Workload,
+    Session, Share, Splitting, Table, TableId, Ticket, Transaction, WordLoader, Workload,
 };
 use runs::{CheckVerdict, Durability, LockedDirectories, Logging, Monitor, RecoveryProgress, Spec};
 use schemes::batched::aria::Aria;
@@ -176,7 +176,9 @@ fn tpcc_is_recovered_from_the_log_of_every_scheme() {
 
 #[test]
 fn tpcc_is_recovered_from_a_checkpoint_and_the_log_behind_it() {
-    recovers("tpcc", TPCC, Layout { is_unsplit: true, ..Layout::default() }, 1_000_000);
+    for splitting in [Splitting::Constant, Splitting::Off] {
+        recovers("tpcc", TPCC, Layout { splitting, ..Layout::default() }, 1_000_000);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use engine::Admits;
 use engine::driver::{Job, Limit};
 use engine::setting::Values;
-use runs::{CheckVerdict, Layout, Measured, Monitor, Spec, TableMemory, WORKLOADS};
+use runs::{CheckVerdict, Layout, Measured, Monitor, Spec, Splitting, TableMemory, WORKLOADS};
 use schemes::catalogue;
 
 /// Two warehouses so small that transactions conflict.
@@ -83,8 +83,9 @@ fn every_scheme_passes_the_checks_however_tables_are_laid_out() {
     let layouts = [
         Layout { is_ordered_only: true, ..Layout::default() },
         Layout { has_versions_apart: true, ..Layout::default() },
-        Layout { is_unsplit: true, ..Layout::default() },
-        Layout { is_unsplit: true, has_versions_apart: true, ..Layout::default() },
+        Layout { splitting: Splitting::Off, ..Layout::default() },
+        Layout { splitting: Splitting::Off, has_versions_apart: true, ..Layout::default() },
+        Layout { splitting: Splitting::Constant, ..Layout::default() },
     ];
     for (info, layout) in catalogue::infos().flat_map(|info| layouts.map(|layout| (info, layout))) {
         let workers = if info.workers == Admits::One { 1 } else { 2 };

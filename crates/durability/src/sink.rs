@@ -1,6 +1,7 @@
 //! The sink through which a session tells the log of its commits.
 
 use core::convert::Infallible;
+use core::ops::Range;
 
 use engine::{Groups, Key, Loader, Row, Scheme, Sink, Stamp, Table};
 use storage::{AnyKey, GroupVisit, IndexedKey, RecordRef, Shape, TableId, TableStore, Tables, words_of};
@@ -23,8 +24,8 @@ use crate::touched::Touched;
 pub struct LogSink {
     log: Log,
     seat: usize,
-    /// By table, whether its column groups share a record.
-    are_shared: Vec<bool>,
+    /// By table, the places of its column groups among the words of their records, if some share one, else empty.
+    parts: Vec<Box<[Part]>>,
     /// The number of words of a mark, which may stand behind the words of a row.
     mark_words: usize,
     touched: Touched,
@@ -35,6 +36,24 @@ pub struct LogSink {
     ticket: CommitTicket,
 }
 
+/// A column group among the words of its record.
+#[derive(Debug)]
+struct Part {
+    /// The record's first column group.
+    record: usize,
+    group: u16,
+    place: Range<usize>,
+}
+
+impl Part {
+    fn all_of<S: Scheme>(store: &TableStore<S>) -> Box<[Self]> {
+        let groups = if store.is_shared() { store.groups() } else { 0 };
+        let part =
+            |group| Self { record: store.record_of(group), group: group as u16, place: store.place(group) };
+        (0..groups).map(part).collect()
+    }
+}
+
 impl Log {
     /// A sink for a session of a database with these tables.
     ///
@@ -42,7 +61,7 @@ impl Log {
     /// When all sessions for which the log was opened have sinks.
     pub fn sink<S: Scheme>(&self, tables: &Tables<S>) -> LogSink {
         let mut sink = self.plain_sink();
-        sink.are_shared.extend(tables.iter().map(TableStore::is_shared));
+        sink.parts.extend(tables.iter().map(Part::all_of));
         sink.mark_words = usize::from(tables.has_marks());
         sink
     }
@@ -56,7 +75,7 @@ impl Log {
         LogSink {
             log: self.clone(),
             seat,
-            are_shared: Vec::new(),
+            parts: Vec::new(),
             mark_words: 0,
             touched: Touched::default(),
             giver: Giver::new(Arc::clone(&self.0.handovers[seat])),
@@ -159,14 +178,19 @@ impl Sink for LogSink {
     #[inline]
     fn logged<S: Shape>(&mut self, _: Stamp, record: RecordRef<'_, S>, row: Option<&[u64]>) {
         let table = record.table().0;
-        let group = if self.are_shared[usize::from(table)] { ALL } else { record.group() as u16 };
-        let (kind, row) = match row {
-            Some(row) => (VALUE, &row[..row.len() - self.mark_words]),
-            None => (GONE, &[][..]),
-        };
         let key = self.touched.key(record.id());
-        self.giver.append(head_of_write(table, group, kind, key.len()), key, row);
-        self.writes += 1;
+        let mut append = |group: u16, row: Option<&[u64]>| {
+            let kind = if row.is_some() { VALUE } else { GONE };
+            self.giver.append(head_of_write(table, group, kind, key.len()), key, row.unwrap_or_default());
+            self.writes += 1;
+        };
+        let parts = &self.parts[usize::from(table)];
+        if parts.is_empty() {
+            return append(record.group() as u16, row.map(|row| &row[..row.len() - self.mark_words]));
+        }
+        for part in parts.iter().filter(|part| part.record == record.group()) {
+            append(part.group, row.map(|row| &row[part.place.clone()]));
+        }
     }
 
     #[inline]

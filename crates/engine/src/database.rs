@@ -245,10 +245,10 @@ impl<'db, S: Scheme> View<'db, S> {
     pub(crate) fn append(&self, row: RowRef<'db, S>, to: &mut Vec<u64>) -> bool {
         let idle = self.idle.borrow_mut().pop();
         let mut txn = idle.unwrap_or_else(|| self.db.scheme.attach(self.db.tables.slot()));
-        let marks = usize::from(self.db.tables.has_marks());
-        let has_all = row.records().all(|record| {
-            let latest = self.db.scheme.latest(&mut txn, record);
-            latest.map(|words| to.extend_from_slice(&words[..words.len() - marks])).is_some()
+        let store = row.table();
+        let has_all = (0..store.groups()).all(|group| {
+            let latest = self.db.scheme.latest(&mut txn, row.record(group));
+            latest.map(|words| to.extend_from_slice(&words[store.place(group)])).is_some()
         });
         self.idle.borrow_mut().push(txn);
         has_all

@@ -3,7 +3,7 @@
 //! Ding, Kot, Gehrke, PVLDB 12(2), 2018).
 
 use orders::LargeComponents;
-use storage::Layout;
+use storage::{Layout, Splitting};
 
 use crate::Scheme;
 use crate::driver::{Driver, REFUSES_REORDERING, Reorder};
@@ -54,18 +54,24 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "run.splitting",
         default: "on",
-        range: Range::Choice(&["on", "off"]),
+        range: Range::Choice(&["on", "constant", "off"]),
         unit: "",
         doc: "timestamp splitting: `on` gives each column group of a row a header of its own, so that transactions \
-              which touch different ones do not conflict, `off` one header and one value to all of them; tables with \
-              one group are as they are",
+              which touch different ones do not conflict, `off` one header and one value to all of them; `constant` \
+              gives groups that no transaction changes one of their own, and one to all others, as in engines that \
+              read such columns without concurrency control; tables with one group are as they are",
         stresses: "conflicts of transactions that touch different columns of a row, and how much is copied",
     },
 ];
 
 /// A layout of tables with what these settings say of it.
 pub fn lay_out(values: &Values, layout: Layout) -> Layout {
-    Layout { is_unsplit: values.text("run.splitting") == "off", ..layout }
+    let splitting = match values.text("run.splitting") {
+        "off" => Splitting::Off,
+        "constant" => Splitting::Constant,
+        _ => Splitting::On,
+    };
+    Layout { splitting, ..layout }
 }
 
 /// How requests are given to workers.

@@ -52,7 +52,7 @@ pub use sink::Sink;
 pub use sorted_list::{Position, SortedList};
 pub use storage::{
     Additive, AnyKey, Direction, Groups, Home, ImplicitRows, Index, IndexOn, Key, Layout, Lookup, Row,
-    Schema, Table, TableBuilder, TableId, Text, Which, additive,
+    Schema, Splitting, Table, TableBuilder, TableId, Text, Which, additive,
 };
 pub use transaction::Transaction;
 pub use typed::{KeyRange, RowLoader, RowView, Shown, TypedLoader, TypedView};

@@ -77,11 +77,9 @@ impl<'db, S: Scheme> WordLoader<'db, S> {
         let has_marks = self.db.tables().has_marks();
         for record in new.row().records() {
             self.words.clear();
-            self.words.extend_from_slice(if store.is_shared() {
-                groups
-            } else {
-                &groups[place_of(store, record.group())]
-            });
+            for group in store.groups_of(record.group()) {
+                self.words.extend_from_slice(&groups[place_of(store, group)]);
+            }
             if has_marks {
                 self.words.push(Version::LOADED.word());
             }
@@ -145,12 +143,9 @@ impl<S: Scheme> Database<S> {
         let new = self.tables().new_implicit_row(store, store.home(Which::Primary, key));
         for record in new.row().records() {
             words.clear();
-            let is_shared = store.is_shared();
-            words.extend_from_slice(if is_shared {
-                &groups
-            } else {
-                &groups[place_of(store, record.group())]
-            });
+            for group in store.groups_of(record.group()) {
+                words.extend_from_slice(&groups[place_of(store, group)]);
+            }
             if self.tables().has_marks() {
                 words.push(Version::LOADED.word());
             }

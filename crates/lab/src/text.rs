@@ -443,12 +443,18 @@ pub fn explanation(plan: &Plan, machine: &Machine) -> String {
 
 /// Returns a note about column groups that share a record; `None` if each group has its own record.
 fn unsplit(plan: &Plan) -> Option<String> {
-    let is_unsplit = plan.subjects.iter().any(|subject| subject.values.text("run.splitting") == "off");
-    is_unsplit.then(|| {
+    let is_any =
+        |splitting| plan.subjects.iter().any(|subject| subject.values.text("run.splitting") == splitting);
+    let shared = if is_any("off") {
         "Rows: the column groups of a row share one header and one value, so that transactions conflict on rows, \
-         whatever columns of them they touch; what is added to a row that the same transaction reads is an update."
-            .to_owned()
-    })
+         whatever columns of them they touch"
+    } else if is_any("constant") {
+        "Rows: the column groups of a row share one header and one value, except those that no transaction changes, \
+         so that transactions conflict on rows whatever columns they change"
+    } else {
+        return None;
+    };
+    Some(format!("{shared}; what is added to a row that the same transaction reads is an update."))
 }
 
 fn data(plan: &Plan, machine: &Machine) -> String {

@@ -21,7 +21,7 @@ pub use engine::Phase;
 pub use instance::{Instance, admit, forecast, recover, run, terminals};
 pub use log::{Logged, Logging};
 pub use recovery::{LockedDirectories, Recovered, RecoveryProgress, verify};
-pub use storage::{Layout, TableMemory};
+pub use storage::{Layout, Splitting, TableMemory};
 pub use workloads::catalogue::{WORKLOADS, WorkloadInfo};
 
 /// The specification of a run: a scheme, a workload, and all that can be chosen about them.

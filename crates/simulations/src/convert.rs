@@ -93,8 +93,13 @@ fn traffic(traffic: &native::Traffic) -> stepped::Traffic {
 
 /// The layout of the tables.
 pub(crate) fn layout(layout: runs::Layout) -> storage_sim::Layout {
-    let runs::Layout { is_ordered_only, has_versions_apart, is_unsplit } = layout;
-    storage_sim::Layout { is_ordered_only, has_versions_apart, is_unsplit }
+    let runs::Layout { is_ordered_only, has_versions_apart, splitting } = layout;
+    let splitting = match splitting {
+        runs::Splitting::On => storage_sim::Splitting::On,
+        runs::Splitting::Constant => storage_sim::Splitting::Constant,
+        runs::Splitting::Off => storage_sim::Splitting::Off,
+    };
+    storage_sim::Layout { is_ordered_only, has_versions_apart, splitting }
 }
 
 /// The results for one type of transaction.

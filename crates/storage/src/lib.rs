@@ -36,7 +36,7 @@ pub use row::{
     Direction, GroupVisit, Groups, Index, IndexOn, Indexes, Row, SecondaryKeys, Table, TableId, Text, row_of,
     row_of_mut, words_of,
 };
-pub use schema::{FirstMemory, Layout, Lookup, NoMemory, Schema, TableBuilder};
+pub use schema::{FirstMemory, Layout, Lookup, NoMemory, Schema, Splitting, TableBuilder};
 pub use shape::{Data, DataKind, InPlace, LeafMeta, Meta, Owned, Shape, Versioned, places_beside};
 pub use table::{
     AnyKey, IndexRef, IndexedKey, Insertion, NewRow, RowRef, TableMemory, TableStore, Walker, Which,

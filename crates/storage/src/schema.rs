@@ -24,6 +24,8 @@ pub enum Lookup {
 pub(crate) struct GroupDecl {
     pub(crate) words: u32,
     pub(crate) is_additive: bool,
+    /// Whether no transaction changes it.
+    pub(crate) is_constant: bool,
     pub(crate) indexes: Vec<IndexDecl>,
 }
 
@@ -34,7 +36,7 @@ pub(crate) struct TableDecl {
     pub(crate) lookup: Lookup,
     pub(crate) key: KeyDecl,
     pub(crate) expected_rows: usize,
-    pub(crate) is_unsplit: bool,
+    pub(crate) splitting: Splitting,
     /// Whether rows are made at the first look: see [`Schema::imply`].
     pub(crate) is_implicit: bool,
     pub(crate) groups: Vec<GroupDecl>,
@@ -49,8 +51,32 @@ pub struct Layout {
     /// Whether no version of a record stands within the record, so that each version is one memory access further
     /// away. Records without versions stay as they are.
     pub has_versions_apart: bool,
-    /// Whether the column groups of a row share a record: one header, which is one unit of conflict, and one value.
-    pub is_unsplit: bool,
+    /// Which column groups of a row have a record of their own.
+    pub splitting: Splitting,
+}
+
+/// Which column groups of a row have a record of their own. The others share one: one header, which is one unit of
+/// conflict, and one value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Splitting {
+    /// All of them.
+    #[default]
+    On,
+    /// Those that no transaction changes ([`TableBuilder::constant_group`]).
+    Constant,
+    /// None.
+    Off,
+}
+
+impl Splitting {
+    /// Whether a column group shares a record with others of its row, if there are others that do.
+    pub(crate) fn shares(self, group: &GroupDecl) -> bool {
+        match self {
+            Self::On => false,
+            Self::Constant => !group.is_constant,
+            Self::Off => true,
+        }
+    }
 }
 
 /// The memory that the index of a table takes when the table is made. Hash indexes are made for the expected number of
@@ -122,9 +148,9 @@ impl Schema {
         expected_rows: usize,
     ) -> TableBuilder<'_, K> {
         let (id, key, lookup) = (self.next_id(), KeyDecl::of::<K>(), self.lookup(lookup));
-        let is_unsplit = self.layout.is_unsplit;
+        let splitting = self.layout.splitting;
         let (groups, is_implicit) = (Vec::new(), false);
-        self.tables.push(TableDecl { name, lookup, key, expected_rows, is_unsplit, is_implicit, groups });
+        self.tables.push(TableDecl { name, lookup, key, expected_rows, splitting, is_implicit, groups });
         TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
     }
 
@@ -144,12 +170,13 @@ impl Schema {
         let groups = plain.groups.iter().map(|group| {
             assert!(group.words > 0, "a row has a word");
             let words = u32::try_from(group.words).expect("rows below 32 GiB");
-            GroupDecl { words, is_additive: group.is_additive, indexes: plain.index_decls(group) }
+            let (is_additive, indexes) = (group.is_additive, plain.index_decls(group));
+            GroupDecl { words, is_additive, is_constant: false, indexes }
         });
         let (id, groups) = (self.next_id(), groups.collect());
-        let (lookup, is_unsplit) = (self.lookup(lookup), self.layout.is_unsplit);
+        let (lookup, splitting) = (self.lookup(lookup), self.layout.splitting);
         let (key, is_implicit) = (plain.key(), false);
-        self.tables.push(TableDecl { name, lookup, key, expected_rows, is_unsplit, is_implicit, groups });
+        self.tables.push(TableDecl { name, lookup, key, expected_rows, splitting, is_implicit, groups });
         id
     }
 
@@ -220,10 +247,17 @@ impl<K: Key> TableBuilder<'_, K> {
     }
 
     /// Adds a column group: columns that are copied and conflict together, and apart from those of other groups
-    /// unless [`Layout::is_unsplit`].
+    /// unless the layout says otherwise ([`Splitting`]).
     pub fn group<R: Row<Key = K>>(&mut self) -> Table<R> {
         assert!(size_of::<R>().is_multiple_of(8), "a row is a whole number of words");
         self.push_group(size_of::<R>() / 8)
+    }
+
+    /// Adds a column group of columns that no transaction changes in a row that is there.
+    pub fn constant_group<R: Row<Key = K>>(&mut self) -> Table<R> {
+        let group = self.group();
+        self.decl.groups.last_mut().expect("just added").is_constant = true;
+        group
     }
 
     /// Adds a column group whose width, in 8-byte words, is known only now.
@@ -234,7 +268,12 @@ impl<K: Key> TableBuilder<'_, K> {
     fn push_group<R: Row<Key = K> + ?Sized>(&mut self, words: usize) -> Table<R> {
         let group = u16::try_from(self.decl.groups.len()).expect("few column groups");
         let words = u32::try_from(words).expect("rows below 32 GiB");
-        self.decl.groups.push(GroupDecl { words, is_additive: R::IS_ADDITIVE, indexes: Vec::new() });
+        self.decl.groups.push(GroupDecl {
+            words,
+            is_additive: R::IS_ADDITIVE,
+            is_constant: false,
+            indexes: Vec::new(),
+        });
         Table { id: self.id, group, row: PhantomData }
     }
 

@@ -199,7 +199,7 @@ impl<L: LeafMeta> AnyIndex<L> {
 }
 
 /// The place of a column group: the record that contains it, by its offset within the row's block, its width and
-/// its number among the row's records; and the group's own columns among the words of that record.
+/// the first group that it contains; and the group's own columns among the words of that record.
 #[derive(Debug)]
 struct GroupLayout {
     offset: usize,
@@ -212,34 +212,32 @@ struct GroupLayout {
 }
 
 impl GroupLayout {
-    /// The layouts of a table's groups, the number of records, and the bytes of a row.
-    fn of<S: Shape>(decl: &TableDecl, mark: u32, inside: Inside) -> (Box<[Padded<Self>]>, u16, usize) {
-        let bytes = |words| inside.bytes::<S>(words);
-        let all = decl.groups.iter().map(|group| group.words).sum::<u32>() + mark;
-        let (mut at, mut end) = (0, 0);
+    /// The layouts of a table's groups, and the bytes of a row.
+    fn of<S: Shape>(decl: &TableDecl, mark: u32, inside: Inside) -> (Box<[Padded<Self>]>, usize) {
+        let shares = |group: &GroupDecl| decl.splitting.shares(group);
+        let shared = decl.groups.iter().filter(|group| shares(group)).map(|group| group.words).sum::<u32>();
+        // Where the shared record and the row end so far, and the shared record's first group and its offset.
+        let (mut at, mut end, mut first) = (0, 0, None);
         let groups = decl.groups.iter().zip(0..).map(|(group, number)| {
-            let is_additive = group.is_additive;
-            if decl.is_unsplit {
-                let place = at..at + group.words;
-                at = place.end;
-                end = bytes(all);
-                return Padded(Self {
-                    offset: 0,
-                    words: all,
-                    bytes: end as u32,
-                    record: 0,
-                    is_additive,
-                    place,
-                });
+            let is_shared = shares(group);
+            let words = mark + if is_shared { shared } else { group.words };
+            let bytes = inside.bytes::<S>(words);
+            let (record, offset) = match first {
+                Some(first) if is_shared => first,
+                _ => {
+                    end += bytes;
+                    (number, end - bytes)
+                }
+            };
+            let start = if is_shared { at } else { 0 };
+            let place = start..start + group.words;
+            if is_shared {
+                (at, first) = (place.end, Some((record, offset)));
             }
-            let (offset, words) = (end, group.words + mark);
-            end += bytes(words);
-            let bytes = (end - offset) as u32;
-            Padded(Self { offset, words, bytes, record: number, is_additive, place: 0..group.words })
+            let (bytes, is_additive) = (bytes as u32, group.is_additive);
+            Padded(Self { offset, words, bytes, record, is_additive, place })
         });
-        let groups: Box<[_]> = groups.collect();
-        let records = groups.last().map_or(0, |last| last.record + 1);
-        (groups, records, end)
+        (groups.collect(), end)
     }
 }
 
@@ -259,8 +257,6 @@ pub struct TableStore<S: Shape> {
     /// Each on cache lines of its own: every access reads the layouts, and the allocator may put data beside them
     /// that is written all the time.
     groups: Box<[Padded<GroupLayout>]>,
-    /// The number of records of a row: one for each column group, or one for all of them.
-    records: u16,
     is_shared: bool,
     inside: Inside,
     pub(crate) rows: BlockArena,
@@ -304,10 +300,12 @@ impl<'db, S: Shape> RowRef<'db, S> {
         unsafe { RecordRef::new(at, layout.words, self.table.id, layout.record) }
     }
 
-    /// The row's records, in the order of their column groups.
+    /// The row's records, in the order of their first column groups.
     #[inline]
     pub fn records(self) -> impl DoubleEndedIterator<Item = RecordRef<'db, S>> {
-        (0..usize::from(self.table.records)).map(move |number| self.record(number))
+        (0..self.table.groups())
+            .filter(move |&group| self.table.is_first(group))
+            .map(move |group| self.record(group))
     }
 
     /// Asks for the cache lines of the records that have these column groups ahead of their use.
@@ -387,9 +385,9 @@ impl<S: Shape> TableStore<S> {
     ) -> Result<Self, NoMemory> {
         let mark = u32::from(schema.has_marks);
         let inside = Inside { keeps_versions, has_home: !schema.layout.has_versions_apart };
-        let (groups, records, row_bytes) = GroupLayout::of::<S>(decl, mark, inside);
+        let (groups, row_bytes) = GroupLayout::of::<S>(decl, mark, inside);
         assert!(!groups.is_empty(), "a table has a column group");
-        let is_shared = usize::from(records) < groups.len();
+        let is_shared = groups.iter().zip(0..).any(|(group, number)| group.record != number);
         let indexed = decl.groups.iter().filter(|group| !group.indexes.is_empty()).count();
         assert!(
             !(is_shared && schema.has_marks && indexed > 1),
@@ -407,7 +405,6 @@ impl<S: Shape> TableStore<S> {
             lookup: decl.lookup,
             versions: groups.iter().map(|group| BlockArena::new(version_bytes(group.words))).collect(),
             groups,
-            records,
             is_shared,
             inside,
             rows: BlockArena::new(row_bytes),
@@ -495,22 +492,32 @@ impl<S: Shape> TableStore<S> {
         self.place(group).len()
     }
 
-    /// Whether there are several column groups, and those of a row share a record: see
-    /// [`Layout::is_unsplit`](crate::Layout::is_unsplit).
+    /// Whether some column groups of a row share a record: see [`Splitting`](crate::Splitting).
     #[inline]
     pub fn is_shared(&self) -> bool {
         self.is_shared
     }
 
-    /// The number, among the row's records, of the record that contains a column group.
+    /// The first column group of the record that contains a column group. It stands for the record.
     #[inline]
     pub fn record_of(&self, group: usize) -> usize {
         usize::from(self.groups[group].record)
     }
 
+    /// Whether a column group is the first one of its record.
+    #[inline]
+    pub fn is_first(&self, group: usize) -> bool {
+        self.record_of(group) == group
+    }
+
+    /// The column groups of the record whose first one is this.
+    pub fn groups_of(&self, record: usize) -> impl Iterator<Item = usize> {
+        (record..self.groups()).filter(move |&group| self.record_of(group) == record)
+    }
+
     /// The place of a group's columns among the words of its record.
     #[inline]
-    fn place(&self, group: usize) -> Range<usize> {
+    pub fn place(&self, group: usize) -> Range<usize> {
         let Range { start, end } = self.groups[group].place;
         start as usize..end as usize
     }
@@ -532,10 +539,10 @@ impl<S: Shape> TableStore<S> {
         self.secondary.iter().any(|indexes| !indexes.is_empty())
     }
 
-    /// The secondary keys, by position, of a row with this primary key whose column groups share a record with
-    /// these words. They belong to the one group that has secondary indexes.
-    pub fn entries(&self, key: AnyKey, words: &[u64]) -> SecondaryKeys {
-        let indexed = (0..self.groups()).find(|&group| self.indexes(group) > 0);
+    /// The secondary keys, by position, of a row with this primary key whose record with this first column group has
+    /// these words. They belong to the one group of the record that has secondary indexes.
+    pub fn entries(&self, record: usize, key: AnyKey, words: &[u64]) -> SecondaryKeys {
+        let indexed = self.groups_of(record).find(|&group| self.indexes(group) > 0);
         indexed.map_or([None; 2], |group| self.secondary_keys(group, key, self.part(group, words)))
     }
 
@@ -596,8 +603,7 @@ impl<S: Shape> TableStore<S> {
 
     /// Makes a fresh block a row without values.
     pub(crate) fn build_row(&self, at: Block) {
-        // The first groups have different records, as many as there are records.
-        for group in &self.groups[..usize::from(self.records)] {
+        for (group, _) in self.groups.iter().zip(0..).filter(|&(_, number)| self.is_first(number)) {
             // SAFETY: the offset is within the block, by the layout.
             let at = unsafe { at.add(group.offset) };
             // SAFETY: the layout gives each record room, and the arena's caller alone knows the block.
@@ -938,7 +944,7 @@ mod tests {
     use super::*;
     use crate::key::Home;
     use crate::row::Table;
-    use crate::schema::Layout;
+    use crate::schema::{Layout, Splitting};
     use crate::shape::InPlace;
     use crate::tables::Tables;
 
@@ -954,9 +960,9 @@ mod tests {
 
     #[test]
     fn column_groups_share_a_record_where_tables_are_laid_out_so() {
-        let widths = |is_unsplit, has_marks: bool| {
+        let widths = |splitting, has_marks: bool| {
             let mut schema = Schema::new();
-            schema.lay_out(Layout { is_unsplit, ..Layout::default() });
+            schema.lay_out(Layout { splitting, ..Layout::default() });
             if has_marks {
                 schema.mark_values();
             }
@@ -964,20 +970,29 @@ mod tests {
             let _: [Table<[u64]>; 3] = [2, 3, 1].map(|words| table.group_of_words(words));
             let mut table = schema.table::<u64>("single", Lookup::Point, 4);
             let _: Table<[u64]> = table.group_of_words(4);
+            schema.tables[0].groups[1].is_constant = true;
             let tables = Tables::<Plain>::new(&schema, 1, 0, false);
             let [store, single] = [0, 1].map(|id| tables.get(TableId(id)));
-            assert_eq!((store.is_shared(), single.is_shared()), (is_unsplit, false));
+            assert_eq!((store.is_shared(), single.is_shared()), (splitting != Splitting::On, false));
             assert_eq!([0, 1, 2].map(|group| store.row_width(group)), [2, 3, 1]);
             assert_eq!(single.place(0), 0..4);
             let row = tables.slot().new_row(store, Home::At(0)).row();
-            assert_eq!(row.records().count(), if is_unsplit { 1 } else { 3 });
-            let numbers = [0, 1, 2].map(|group| row.records().position(|it| it == row.record(group)));
-            assert_eq!(numbers, [0, 1, 2].map(|group| Some(store.record_of(group))));
+            let groups = [0, 1, 2].map(|group| row.record(group).group());
+            assert_eq!(groups, [0, 1, 2].map(|group| store.record_of(group)));
+            let firsts: Vec<_> = row.records().map(|record| record.group()).collect();
+            let expected = match splitting {
+                Splitting::On => vec![0, 1, 2],
+                Splitting::Constant => vec![0, 1],
+                Splitting::Off => vec![0],
+            };
+            assert_eq!(firsts, expected);
             [0, 1, 2].map(|group| (row.record(group).width(), store.place(group)))
         };
-        assert_eq!(widths(false, false), [(2, 0..2), (3, 0..3), (1, 0..1)]);
-        assert_eq!(widths(false, true), [(3, 0..2), (4, 0..3), (2, 0..1)]);
-        assert_eq!(widths(true, false), [(6, 0..2), (6, 2..5), (6, 5..6)]);
-        assert_eq!(widths(true, true), [(7, 0..2), (7, 2..5), (7, 5..6)]);
+        assert_eq!(widths(Splitting::On, false), [(2, 0..2), (3, 0..3), (1, 0..1)]);
+        assert_eq!(widths(Splitting::On, true), [(3, 0..2), (4, 0..3), (2, 0..1)]);
+        assert_eq!(widths(Splitting::Constant, false), [(3, 0..2), (3, 0..3), (3, 2..3)]);
+        assert_eq!(widths(Splitting::Constant, true), [(4, 0..2), (4, 0..3), (4, 2..3)]);
+        assert_eq!(widths(Splitting::Off, false), [(6, 0..2), (6, 2..5), (6, 5..6)]);
+        assert_eq!(widths(Splitting::Off, true), [(7, 0..2), (7, 2..5), (7, 5..6)]);
     }
 }

@@ -233,13 +233,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let changes = change(store.part_mut(target.number(), words));
         if marks {
             let [before, after] = changes.unwrap_or_else(|| {
-                let keys = if store.is_shared() {
-                    // A write of a shared record is one of all its entries.
-                    store.entries(key.any(), words)
-                } else {
-                    store.secondary_keys(target.number(), key.any(), words)
-                };
-                [keys; 2]
+                // A write of a record is one of all its entries.
+                [store.entries(store.record_of(target.number()), key.any(), words); 2]
             });
             let record = row.record(target.number()).id();
             self.session.observer.entries(record, facet(store, target.group), &before, &after);
@@ -321,8 +316,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
         let (row, is_added) = self.place(store, key, home)?;
         let may_adopt = is_added || installs::<S>() || !store.is_indexed();
-        let (is_new, given, back) = (true, 0, None);
-        let mut insert = Insert { attempt: self, row, key, is_new, given, is_added, may_adopt, back };
+        let mut insert = Insert { attempt: self, row, key, is_new: true, is_added, may_adopt, back: None };
         for (group, value) in values.iter().enumerate() {
             insert.group(group as u16, value)?;
         }
@@ -640,8 +634,6 @@ struct Insert<'a, 's, 'db, K, S: Scheme, O: Observer, L: Sink> {
     row: RowRef<'db, S>,
     key: K,
     is_new: bool,
-    /// The number of groups that have been given.
-    given: usize,
     /// Whether this insert has put the key into the index.
     is_added: bool,
     /// Whether a row without a value may be given one again. This is not allowed where there are secondary indexes:
@@ -660,14 +652,13 @@ impl<K: CoreKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O, L>
         }
         let (store, number) = (self.row.table(), usize::from(group));
         let is_shared = store.is_shared();
-        self.given += 1;
         let session = &mut *self.attempt.session;
         let marks = session.observer.marks();
         let record = self.row.record(number);
         session.touched(record.id(), self.key);
         session.meter.switch(Phase::Cc);
-        let words = if is_shared && self.given > 1 {
-            // The record got its value with the first group.
+        let words = if !store.is_first(number) {
+            // The record got its value with its first group.
             own_writes::write(session.db.scheme(), &mut session.txn, record, Write::Modify)?
         } else {
             own_writes::insert(session.db.scheme(), &mut session.txn, record)?
@@ -707,19 +698,21 @@ impl<K: CoreKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O, L>
         self.attempt.enter_all(self.row, self.key.any(), &mut self.back, (group, value))
     }
 
-    /// Reports the record that all groups share to the observer, now that it is complete.
+    /// Reports the records of a table whose groups share some to the observer, now that they are complete.
     fn tell(&mut self) -> Result<(), Abort> {
-        let (row, key) = (self.row, self.key);
-        if !self.is_new || row.table().lookup() == Lookup::Heap {
+        let (row, key, store) = (self.row, self.key, self.row.table());
+        if !self.is_new || store.lookup() == Lookup::Heap {
             return Ok(());
         }
-        let (session, record) = (&mut *self.attempt.session, row.record(0));
-        let words = own_writes::write(session.db.scheme(), &mut session.txn, record, Write::Modify)?;
-        let words = words.expect("an attempt knows what it has inserted");
-        let facet = Facet::primary(row.table().id(), 0);
-        set_mark(words, session.observer.write(record.id(), facet, key.any(), false));
-        let entries = row.table().entries(key.any(), row_words(true, words));
-        session.observer.entries(record.id(), facet, &[None; 2], &entries);
+        let session = &mut *self.attempt.session;
+        for record in row.records() {
+            let words = own_writes::write(session.db.scheme(), &mut session.txn, record, Write::Modify)?;
+            let words = words.expect("an attempt knows what it has inserted");
+            let facet = Facet::primary(store.id(), record.group());
+            set_mark(words, session.observer.write(record.id(), facet, key.any(), false));
+            let entries = store.entries(record.group(), key.any(), row_words(true, words));
+            session.observer.entries(record.id(), facet, &[None; 2], &entries);
+        }
         Ok(())
     }
 }

@@ -2,7 +2,8 @@
 //! and which do not.
 
 use engine::{
-    Abort, Attempt, Database, Layout, Lookup, Row, Schema, Scheme, Session, Table, Ticket, Transaction,
+    Abort, Attempt, Database, Layout, Lookup, Row, Schema, Scheme, Session, Splitting, Table, Ticket,
+    Transaction,
 };
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -23,7 +24,12 @@ impl Row for Quiet {
     type Indexes = ();
 }
 
-/// A database of two rows of three column groups; the groups other than `Quiet` are additive.
+/// Whether the quiet column group shares a record with the last one, and whether the first one does.
+const SHARED: [(Splitting, bool, bool); 3] =
+    [(Splitting::On, false, false), (Splitting::Constant, false, true), (Splitting::Off, true, true)];
+
+/// A database of two rows of three column groups. The groups other than `Quiet` are additive, and change if the row
+/// stays.
 struct Stage<S: Scheme> {
     db: Database<S>,
     first: Table<Cell>,
@@ -32,11 +38,11 @@ struct Stage<S: Scheme> {
 }
 
 impl<S: Scheme> Stage<S> {
-    fn new(is_unsplit: bool) -> Self {
+    fn new(splitting: Splitting) -> Self {
         let mut schema = Schema::new();
-        schema.lay_out(Layout { is_unsplit, ..Layout::default() });
+        schema.lay_out(Layout { splitting, ..Layout::default() });
         let mut table = schema.table("rows", Lookup::Point, 8);
-        let (first, quiet, last) = (table.group(), table.group(), table.group());
+        let (first, quiet, last) = (table.group(), table.constant_group(), table.group());
         let stage = Self { db: database(&schema, 3, 1), first, quiet, last };
         let fill = |txn: &mut Attempt<'_, '_, S>| {
             let groups = (first, quiet, last);
@@ -45,6 +51,11 @@ impl<S: Scheme> Stage<S> {
         };
         assert_eq!(attempt(&mut stage.db.session(), fill), Ok(()));
         stage
+    }
+
+    /// Reads the quiet column group of a row, or the first one.
+    fn look(&self, txn: &mut Attempt<'_, '_, S>, is_quiet: bool) -> Result<(), Abort> {
+        if is_quiet { txn.read(self.quiet, AT, |_| ()) } else { txn.read(self.first, AT, |_| ()) }.map(drop)
     }
 
     /// The values of the row's column groups.
@@ -66,38 +77,42 @@ fn attempt<S: Scheme, T>(
 
 #[test]
 fn who_writes_a_column_group_waits_for_those_who_read_another_only_if_they_share_a_record() {
-    for is_unsplit in [false, true] {
-        let stage = Stage::<NoWait>::new(is_unsplit);
-        let (mut reader, mut writer) = (stage.db.session(), stage.db.session());
-        let read = attempt(&mut reader, |one| {
-            one.read(stage.quiet, AT, |_| ())?;
-            let written = attempt(&mut writer, |two| two.update(stage.last, AT, |cell| cell.set(7)));
-            assert_eq!(written.is_err(), is_unsplit, "{written:?}");
-            Ok(())
-        });
-        assert_eq!(read, Ok(()));
+    for (splitting, of_quiet, of_first) in SHARED {
+        for (is_quiet, is_refused) in [(true, of_quiet), (false, of_first)] {
+            let stage = Stage::<NoWait>::new(splitting);
+            let (mut reader, mut writer) = (stage.db.session(), stage.db.session());
+            let read = attempt(&mut reader, |one| {
+                stage.look(one, is_quiet)?;
+                let written = attempt(&mut writer, |two| two.update(stage.last, AT, |cell| cell.set(7)));
+                assert_eq!(written.is_err(), is_refused, "{splitting:?}: {written:?}");
+                Ok(())
+            });
+            assert_eq!(read, Ok(()));
+        }
     }
 }
 
 #[test]
 fn what_was_read_of_a_column_group_changes_with_another_only_if_they_share_a_record() {
-    for is_unsplit in [false, true] {
-        let stage = Stage::<Silo>::new(is_unsplit);
-        let (mut reader, mut writer) = (stage.db.session(), stage.db.session());
-        let read = attempt(&mut reader, |one| {
-            one.read(stage.quiet, AT, |_| ())?;
-            let written = attempt(&mut writer, |two| two.update(stage.last, AT, |cell| cell.set(7)));
-            assert_eq!(written, Ok(Some(())));
-            one.update(stage.first, ELSEWHERE, |cell| cell.set(8)).map(drop)
-        });
-        assert_eq!(read.is_err(), is_unsplit, "{read:?}");
+    for (splitting, of_quiet, of_first) in SHARED {
+        for (is_quiet, has_changed) in [(true, of_quiet), (false, of_first)] {
+            let stage = Stage::<Silo>::new(splitting);
+            let (mut reader, mut writer) = (stage.db.session(), stage.db.session());
+            let read = attempt(&mut reader, |one| {
+                stage.look(one, is_quiet)?;
+                let written = attempt(&mut writer, |two| two.update(stage.last, AT, |cell| cell.set(7)));
+                assert_eq!(written, Ok(Some(())));
+                one.update(stage.first, ELSEWHERE, |cell| cell.set(8)).map(drop)
+            });
+            assert_eq!(read.is_err(), has_changed, "{splitting:?}: {read:?}");
+        }
     }
 }
 
 #[test]
 fn amounts_added_to_column_groups_of_one_record_do_not_conflict_unless_it_is_read() {
     for reads in [false, true] {
-        let stage = Stage::<Silo>::new(true);
+        let stage = Stage::<Silo>::new(Splitting::Off);
         let (mut one, mut two) = (stage.db.session(), stage.db.session());
         let added = attempt(&mut one, |txn| {
             if reads {
@@ -119,8 +134,8 @@ fn amounts_added_to_column_groups_of_one_record_do_not_conflict_unless_it_is_rea
 
 #[test]
 fn a_column_group_is_replaced_alone_and_a_row_comes_and_goes_whole() {
-    for is_unsplit in [false, true] {
-        let stage = Stage::<Silo>::new(is_unsplit);
+    for (splitting, ..) in SHARED {
+        let stage = Stage::<Silo>::new(splitting);
         let mut session = stage.db.session();
         let replaced = attempt(&mut session, |txn| {
             assert!(txn.replace(stage.quiet, AT, &Quiet([9; 3]))?);

@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use engine::{
     Abort, Admits, AnyKey, Database, Direction, Home, Index, IndexOn, Key, Layout, Lookup, Misuse, Quiesced,
-    RawError, RawSession, RawTxn, Row, Schema, Scheme, Share, Table, TableId, Ticket, Transaction, Which,
+    RawError, RawSession, RawTxn, Row, Schema, Scheme, Share, Splitting, Table, TableId, Ticket, Transaction,
+    Which,
 };
 use stdx::Rng;
 use storage::{IndexedKey, words_of};
@@ -515,6 +516,8 @@ fn check(claim: impl Claim) {
     }
 }
 
+const SPLITTINGS: [Splitting; 3] = [Splitting::On, Splitting::Constant, Splitting::Off];
+
 #[derive(Clone, Copy)]
 struct Scripts;
 
@@ -522,10 +525,10 @@ impl Claim for Scripts {
     fn check<S: Scheme>(self) {
         let mut steps_that_did = 0;
         for seed in 0..12 {
-            // Whether column groups share a record changes which transactions conflict, and nothing that is
+            // Which column groups share a record changes which transactions conflict, and nothing that is
             // seen or left.
-            let [of_typed, of_raw] =
-                [0, 1].map(|bit| Layout { is_unsplit: seed >> bit & 1 == 1, ..Layout::default() });
+            let [of_typed, of_raw] = [seed, seed / 3]
+                .map(|seed| Layout { splitting: SPLITTINGS[seed as usize % 3], ..Layout::default() });
             let ((world, typed), (raw_world, raw)) = (laid_out::<S>(of_typed), laid_out::<S>(of_raw));
             let mut rng = Rng::new(seed);
             let (mut typed_session, mut raw_session) = (typed.session(), raw.session());

@@ -52,11 +52,12 @@ impl Tables {
         let orders = customers + ORDERS_ADDED.min(15 * customers);
 
         let mut table = schema.table("warehouse", Lookup::Point, warehouses);
-        let (warehouse, warehouse_info) = (table.group(), table.group());
+        let (warehouse, warehouse_info) = (table.group(), table.constant_group());
         let mut table = schema.table("district", Lookup::Point, districts);
-        let (district_next, district_ytd, district_info) = (table.group(), table.group(), table.group());
+        let (district_next, district_ytd, district_info) =
+            (table.group(), table.group(), table.constant_group());
         let mut table = schema.table("customer", Lookup::Point, customers);
-        let (customer, customer_info, customer_data) = (table.group(), table.group(), table.group());
+        let (customer, customer_info, customer_data) = (table.group(), table.constant_group(), table.group());
         let customer_by_name = table.index(customer_info, "customer_by_name");
         let history = schema.table("history", Lookup::Heap, customers).group();
         let new_order =
@@ -65,9 +66,9 @@ impl Tables {
         let order = table.group();
         let order_by_customer = table.index(order, "order_by_customer");
         let order_line = schema.table("order_line", Lookup::Ordered, customers * 10).numbered().group();
-        let item = schema.table("item", Lookup::Point, items).group();
+        let item = schema.table("item", Lookup::Point, items).constant_group();
         let mut table = schema.table("stock", Lookup::Point, warehouses * items);
-        let (stock, stock_info) = (table.group(), table.group());
+        let (stock, stock_info) = (table.group(), table.constant_group());
         let analytic_history = schema.table("analytic_history", Lookup::Heap, 0).group();
         Self {
             warehouse,

@@ -104,10 +104,10 @@ impl Tables {
 
         let permission = schema.table("account_permission", Lookup::Ordered, accounts * 3 / 2).group();
         let mut table = schema.table("customer", Lookup::Point, customers);
-        let (customer, customer_email) = (table.group(), table.group());
+        let (customer, customer_email) = (table.constant_group(), table.group());
         let customer_by_tax_id = table.index(customer, "customer_by_tax_id");
         let mut table = schema.table("customer_account", Lookup::Ordered, accounts);
-        let (account_balance, account) = (table.group(), table.group());
+        let (account_balance, account) = (table.group(), table.constant_group());
         let account_by_customer = table.index(account, "account_by_customer");
         let customer_taxrate = schema.table("customer_taxrate", Lookup::Ordered, customers * 2).group();
         let holding = schema.table("holding", Lookup::Ordered, loaded / 4).group();
@@ -121,7 +121,7 @@ impl Tables {
         let watch_list_by_customer = table.index(watch_list, "watch_list_by_customer");
 
         let mut table = schema.table("broker", Lookup::Point, brokers);
-        let (broker_totals, broker) = (table.group(), table.group());
+        let (broker_totals, broker) = (table.group(), table.constant_group());
         let broker_by_name = table.index(broker, "broker_by_name");
         let cash_transaction = schema.table("cash_transaction", Lookup::Point, trades).group();
         let charge = schema.table("charge", Lookup::Point, 15).group();
@@ -139,7 +139,7 @@ impl Tables {
         let trade_type = schema.table("trade_type", Lookup::Point, 5).group();
 
         let mut table = schema.table("company", Lookup::Point, companies);
-        let (company, company_rating) = (table.group(), table.group());
+        let (company, company_rating) = (table.constant_group(), table.group());
         let company_by_name = table.index(company, "company_by_name");
         let company_by_industry = table.index(company, "company_by_industry");
         let competitor = schema.table("company_competitor", Lookup::Ordered, companies * 3).group();
@@ -154,14 +154,14 @@ impl Tables {
         let industry_by_sector = table.index(industry, "industry_by_sector");
         let last_trade = schema.table("last_trade", Lookup::Point, securities).group();
         let mut table = schema.table("news_item", Lookup::Point, companies * NEWS_OF_COMPANY as usize);
-        let (news, news_body) = (table.group(), table.group());
+        let (news, news_body) = (table.constant_group(), table.constant_group());
         let company_news =
             schema.table("news_xref", Lookup::Ordered, companies * NEWS_OF_COMPANY as usize).group();
         let mut table = schema.table("sector", Lookup::Point, usize::from(SECTORS));
         let sector = table.group();
         let sector_by_name = table.index(sector, "sector_by_name");
         let mut table = schema.table("security", Lookup::Point, securities);
-        let (security, security_exchange_date) = (table.group(), table.group());
+        let (security, security_exchange_date) = (table.constant_group(), table.group());
         let security_by_company = table.index(security, "security_by_company");
 
         let addresses = usize::from(EXCHANGES) + companies + customers;

@@ -96,6 +96,16 @@ fn every_scheme_passes_the_checks_however_tables_are_laid_out() {
 }
 
 #[test]
+fn skipped_deliveries_pass_the_checks_under_every_scheme() {
+    for info in catalogue::infos() {
+        for delivery in ["skip_if_running", "stop_at_abort"] {
+            let given = [("tpcc.delivery", delivery), ("tpcc.home", "uniform"), ("tpcc.mix", "30,10,4,50,6")];
+            run(info.name, &given, 300);
+        }
+    }
+}
+
+#[test]
 fn audits_find_nothing_under_any_scheme() {
     for info in catalogue::infos() {
         // Any warehouse is home to any client. With fixed homes, no worker would write rows that another reads.

@@ -112,9 +112,9 @@ fn request(catalogue: Catalogue, rng: &mut Rng) -> Request {
     }
     let arrivals = Arrival::ALL[[0, 0, 0, 1, 2, 3][pick(rng, 6)]];
     let mode = ClientMode::ALL[[0, 0, 1][pick(rng, 3)]];
-    let is_unsplit = ["tpcc", "tpce"].contains(&workload)
+    let shares_records = ["tpcc", "tpce"].contains(&workload)
         && set.iter().any(|pair| ["run.splitting=off", "run.splitting=constant"].contains(&pair.as_str()));
-    let mode = if is_unsplit || UPGRADING.contains(&workload) { ClientMode::Procedure } else { mode };
+    let mode = if shares_records || UPGRADING.contains(&workload) { ClientMode::Procedure } else { mode };
     let rtt_us = [None, None, Some(0), Some(3), Some(50), Some(RTT_US_MAX)][pick(rng, 6)];
     if mode == ClientMode::Interactive && rtt_us > Some(3) {
         // Each of the many thousand rows that an analytic transaction reads would have a round trip.

@@ -24,8 +24,8 @@ use crate::touched::Touched;
 pub struct LogSink {
     log: Log,
     seat: usize,
-    /// By table, the places of its column groups among the words of their records, if some share one, else empty.
-    parts: Vec<Box<[Part]>>,
+    /// By table.
+    records: Vec<Records>,
     /// The number of words of a mark, which may stand behind the words of a row.
     mark_words: usize,
     touched: Touched,
@@ -34,6 +34,17 @@ pub struct LogSink {
     writes: u64,
     is_open: bool,
     ticket: CommitTicket,
+}
+
+/// The column groups of a table's records.
+#[derive(Debug)]
+enum Records {
+    /// Each record has one.
+    One,
+    /// A row has one record with all of them.
+    All,
+    /// Some share a record.
+    Some(Box<[Part]>),
 }
 
 /// A column group among the words of its record.
@@ -45,12 +56,17 @@ struct Part {
     place: Range<usize>,
 }
 
-impl Part {
-    fn all_of<S: Scheme>(store: &TableStore<S>) -> Box<[Self]> {
-        let groups = if store.is_shared() { store.groups() } else { 0 };
+impl Records {
+    fn of<S: Scheme>(store: &TableStore<S>) -> Self {
         let part =
-            |group| Self { record: store.record_of(group), group: group as u16, place: store.place(group) };
-        (0..groups).map(part).collect()
+            |group| Part { record: store.record_of(group), group: group as u16, place: store.place(group) };
+        if !store.is_shared() {
+            Self::One
+        } else if store.groups_of(0).count() == store.groups() {
+            Self::All
+        } else {
+            Self::Some((0..store.groups()).map(part).collect())
+        }
     }
 }
 
@@ -61,7 +77,7 @@ impl Log {
     /// When all sessions for which the log was opened have sinks.
     pub fn sink<S: Scheme>(&self, tables: &Tables<S>) -> LogSink {
         let mut sink = self.plain_sink();
-        sink.parts.extend(tables.iter().map(Part::all_of));
+        sink.records.extend(tables.iter().map(Records::of));
         sink.mark_words = usize::from(tables.has_marks());
         sink
     }
@@ -75,7 +91,7 @@ impl Log {
         LogSink {
             log: self.clone(),
             seat,
-            parts: Vec::new(),
+            records: Vec::new(),
             mark_words: 0,
             touched: Touched::default(),
             giver: Giver::new(Arc::clone(&self.0.handovers[seat])),
@@ -184,12 +200,15 @@ impl Sink for LogSink {
             self.giver.append(head_of_write(table, group, kind, key.len()), key, row.unwrap_or_default());
             self.writes += 1;
         };
-        let parts = &self.parts[usize::from(table)];
-        if parts.is_empty() {
-            return append(record.group() as u16, row.map(|row| &row[..row.len() - self.mark_words]));
-        }
-        for part in parts.iter().filter(|part| part.record == record.group()) {
-            append(part.group, row.map(|row| &row[part.place.clone()]));
+        let without_mark = |row: &'_ [u64]| row.len() - self.mark_words;
+        match &self.records[usize::from(table)] {
+            Records::One => append(record.group() as u16, row.map(|row| &row[..without_mark(row)])),
+            Records::All => append(ALL, row.map(|row| &row[..without_mark(row)])),
+            Records::Some(parts) => {
+                for part in parts.iter().filter(|part| part.record == record.group()) {
+                    append(part.group, row.map(|row| &row[part.place.clone()]));
+                }
+            }
         }
     }
 

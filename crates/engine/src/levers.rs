@@ -58,8 +58,8 @@ pub const SETTINGS: &[Setting] = &[
         unit: "",
         doc: "timestamp splitting: `on` gives each column group of a row a header of its own, so that transactions \
               which touch different ones do not conflict, `off` one header and one value to all of them; `constant` \
-              gives groups that no transaction changes one of their own, and one to all others, as in engines that \
-              read such columns without concurrency control; tables with one group are as they are",
+              gives each group that no transaction changes a header of its own, and all others of the row one \
+              together; tables with one group are as they are",
         stresses: "conflicts of transactions that touch different columns of a row, and how much is copied",
     },
 ];

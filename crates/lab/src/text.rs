@@ -425,8 +425,8 @@ const IDLE: &str = "nothing, because it has no effect under the other settings";
 pub fn explanation(plan: &Plan, machine: &Machine) -> String {
     let mut lines = Lines::default();
     let own = [data(plan, machine), concurrency(plan, machine)];
-    let unsplit = unsplit(plan);
-    let all = plan.forecast.sentences.iter().chain(&own).chain(&unsplit);
+    let shared = shared_records(plan);
+    let all = plan.forecast.sentences.iter().chain(&own).chain(&shared);
     all.for_each(|sentence| lines.add(format!("- {sentence}")));
     let changed = changed_settings(plan);
     if !changed.is_empty() {
@@ -442,19 +442,19 @@ pub fn explanation(plan: &Plan, machine: &Machine) -> String {
 }
 
 /// Returns a note about column groups that share a record; `None` if each group has its own record.
-fn unsplit(plan: &Plan) -> Option<String> {
+fn shared_records(plan: &Plan) -> Option<String> {
     let is_any =
         |splitting| plan.subjects.iter().any(|subject| subject.values.text("run.splitting") == splitting);
-    let shared = if is_any("off") {
-        "Rows: the column groups of a row share one header and one value, so that transactions conflict on rows, \
-         whatever columns of them they touch"
-    } else if is_any("constant") {
-        "Rows: the column groups of a row share one header and one value, except those that no transaction changes, \
-         so that transactions conflict on rows whatever columns they change"
-    } else {
-        return None;
+    let which = match (is_any("off"), is_any("constant")) {
+        (false, false) => return None,
+        (true, false) => "the column groups of a row",
+        (false, true) => "the column groups of a row that transactions change",
+        (true, true) => "the column groups of a row, or those of them that transactions change,",
     };
-    Some(format!("{shared}; what is added to a row that the same transaction reads is an update."))
+    Some(format!(
+        "Rows: {which} share one header and one value, so that transactions conflict on them, whatever columns they \
+         touch; what is added to a row that the same transaction reads is an update."
+    ))
 }
 
 fn data(plan: &Plan, machine: &Machine) -> String {

@@ -95,14 +95,14 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         &self.claim
     }
 
-    /// Takes a partition, and waits while another has it. Who takes them in ascending order, each once,
-    /// never deadlocks. Only before the first access: the wait unpins the slot, for whoever waits to begin
-    /// has seen nothing yet and need not hold up what others retire.
+    /// Takes partitions, whose numbers are in ascending order, and waits while others have them. Only before the first
+    /// access: the wait unpins the slot, for whoever waits to begin has seen nothing yet and need not hold up what others
+    /// retire.
     #[inline]
-    pub fn hold(&mut self, slot: &mut Slot<'db, S>, partition: usize) {
-        if !self.claim.try_hold(partition) {
+    pub fn hold_all(&mut self, slot: &mut Slot<'db, S>, partitions: &[usize]) {
+        if !self.claim.try_hold_all(partitions) {
             slot.unpin();
-            self.claim.hold(partition);
+            self.claim.hold_all(partitions);
             slot.pin();
         }
     }
@@ -243,7 +243,7 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
     /// looking, too.
     pub fn latest(&mut self, record: RecordRef<'db, S>) -> Option<&[u64]> {
         if let Some(partition) = record.partition() {
-            self.claim.hold(partition);
+            self.claim.hold_all(&[partition]);
         }
         let has_value = record.header().has_value();
         self.copy.clear();
@@ -388,7 +388,7 @@ mod tests {
         let mut record = |home| slot.new_row(tables.get(TableId(0)), home).row().record(0);
         let records = [record(Home::At(2)), record(Home::At(3)), record(Home::Everywhere)];
         let mut claimed = Claimed::new(&slot);
-        claimed.hold(&mut slot, 0);
+        claimed.hold_all(&mut slot, &[0]);
         test(claimed, records);
     }
 

@@ -8,6 +8,7 @@ use engine_sim::setting::{Settings, Values};
 use engine_sim::{
     Database, Drive, Env, Facts, KeyRange, Program, RowView, Schema, Scheme, Share, Shown, Workload, levers,
 };
+use runs::Splitting;
 use schemes_sim::catalogue;
 use schemes_sim::multiversion::mvto::Mvto;
 use schemes_sim::optimistic::silo::Silo;
@@ -252,6 +253,7 @@ fn an_implicit_index_has_the_depth_and_the_leaves_of_the_loaded_one() {
 fn simulated(
     scheme: SimulatedInstance,
     rows: FirstRows,
+    splitting: Splitting,
     (warehouses, workers, requests): (&str, usize, u64),
 ) -> (u64, f64) {
     let tpcc = workloads::catalogue::WORKLOADS.iter().find(|info| info.name == "tpcc").expect("it is there");
@@ -266,7 +268,7 @@ fn simulated(
         workload: "tpcc",
         values: &values,
         job: engine::driver::Job::new(workers, workers, limit, 1),
-        layout: runs::Layout::default(),
+        layout: runs::Layout { splitting, ..runs::Layout::default() },
         machine: &machine,
         placement: Placement::CoresFirst,
         memory: MemoryPolicy::Interleaved,
@@ -284,12 +286,12 @@ fn simulated(
 #[test]
 fn a_simulated_run_takes_about_as_long_with_implicit_rows() {
     let schemes = [
-        SimulatedInstance::of::<Silo>(catalogue::entry("silo").expect("it is there")),
-        SimulatedInstance::of::<Mvto>(catalogue::entry("mvto").expect("it is there")),
+        (SimulatedInstance::of::<Silo>(catalogue::entry("silo").expect("it is there")), Splitting::On),
+        (SimulatedInstance::of::<Mvto>(catalogue::entry("mvto").expect("it is there")), Splitting::Constant),
     ];
-    for scheme in schemes {
+    for (scheme, splitting) in schemes {
         let (implicit, loaded) = [FirstRows::Implicit, FirstRows::Loaded]
-            .map(|rows| simulated(scheme, rows, ("4", 4, 300)))
+            .map(|rows| simulated(scheme, rows, splitting, ("4", 4, 300)))
             .into();
         assert_eq!(implicit.0, loaded.0, "{}: the same requests are committed", scheme.name());
         let ratio = implicit.1 / loaded.1;
@@ -304,7 +306,7 @@ fn many_workers_over_the_implicit_rows_of_one_warehouse_leave_a_consistent_datab
         SimulatedInstance::of::<Silo>(catalogue::entry("silo").expect("it is there")),
         SimulatedInstance::of::<Mvto>(catalogue::entry("mvto").expect("it is there")),
     ] {
-        let (commits, _) = simulated(scheme, FirstRows::Implicit, ("1", 28, 60));
+        let (commits, _) = simulated(scheme, FirstRows::Implicit, Splitting::On, ("1", 28, 60));
         assert!(commits > 28 * 50, "{}: {commits}", scheme.name());
     }
 }

@@ -4,7 +4,9 @@
 //! (1) A partition is held by at most one [`PartitionClaim`] at a time.
 //! (2) Of the slots that wait for a partition, the first in its `line` alone looks at the partition's word; the others
 //!     wait for a word of their own, so that a release costs them nothing. Who finds a line stands at its end.
-//! (3) The words of a record that a partition owns are touched only through a claim that holds it; the
+//! (3) Who wants several partitions stands in all their lines at once, and two such slots stand in the same order in each
+//!     line that they share. So nobody who holds a partition waits for one who waits for it.
+//! (4) The words of a record that a partition owns are touched only through a claim that holds it; the
 //!     words of a record that none owns are written only before the record is published.
 
 use core::ptr::NonNull;
@@ -30,10 +32,22 @@ pub(crate) struct Partition {
 impl Partition {
     #[inline]
     fn is_taken(&self) -> bool {
-        // Relaxed first look: spares the exchange. Acquire: pairs with the Release in `release_all`. Relaxed on
+        // Relaxed first look: spares the exchange. Acquire: pairs with the Release in `give_up`. Relaxed on
         // failure: nothing is read.
         !self.held.load(Ordering::Relaxed)
             && self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Tells how many slots are in the line.
+    fn tell_length(&self, line: &VecDeque<usize>) {
+        // Relaxed: a hint, see `PartitionClaim::try_hold`.
+        self.waiting.store(line.len(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn give_up(&self) {
+        // Release: pairs with the Acquire in `is_taken`.
+        self.held.store(false, Ordering::Release);
     }
 }
 
@@ -41,8 +55,8 @@ impl Partition {
 #[derive(Debug)]
 pub(crate) struct Partitions {
     all: Box<[Padded<Partition>]>,
-    /// Whether the slot is the first in the line in which it waits.
-    is_first: Box<[Padded<AtomicBool>]>,
+    /// For each slot, the number of lines in which it is the first.
+    firsts: Box<[Padded<AtomicUsize>]>,
 }
 
 impl Partitions {
@@ -55,7 +69,7 @@ impl Partitions {
         let waits = if count == 0 { 0 } else { slots };
         Self {
             all: (0..count).map(partition).collect(),
-            is_first: (0..waits).map(|_| Padded(AtomicBool::new(false))).collect(),
+            firsts: (0..waits).map(|_| Padded(AtomicUsize::new(0))).collect(),
         }
     }
 
@@ -131,14 +145,31 @@ impl<'db> PartitionClaim<'db> {
         is_taken
     }
 
-    /// Adds a partition, and waits while other claims hold it, in the order of arrival. A fiber that unwinds returns
-    /// without the partition.
-    pub fn hold(&mut self, number: usize) {
-        let partition = self.partitions.get(number);
-        let standing = Standing::at_the_end(self.partitions, partition, self.slot);
-        // Only the first in the line looks at the partition.
+    /// Adds all of these partitions, or none if others hold one of them or wait for it. `numbers` are in ascending order.
+    pub fn try_hold_all(&mut self, numbers: &[usize]) -> bool {
+        let before = self.held.len();
+        let all = numbers.iter().all(|&number| self.try_hold(number));
+        if !all {
+            self.held.drain(before..).for_each(Partition::give_up);
+        }
+        all
+    }
+
+    /// Adds partitions, and waits while other claims hold them, in the order of arrival. For a claim that holds nothing.
+    /// A fiber that unwinds returns without all of them.
+    ///
+    /// # Panics
+    /// If the numbers are not in ascending order.
+    pub fn hold_all(&mut self, numbers: &[usize]) {
+        assert!(numbers.is_sorted_by(|one, next| one < next), "partitions are taken in order, each once");
+        let standing = Standing::at_the_ends(self.partitions, numbers, self.slot);
+        // Only the first in a line looks at its partition.
         let is_first = waiter::wait_until(None, || standing.is_first());
-        if is_first && waiter::wait_until(None, || partition.is_taken()) {
+        for &number in numbers {
+            let partition = self.partitions.get(number);
+            if !is_first || !waiter::wait_until(None, || partition.is_taken()) {
+                return;
+            }
             self.held.push(partition);
         }
     }
@@ -146,10 +177,7 @@ impl<'db> PartitionClaim<'db> {
     /// Gives all partitions up.
     #[inline]
     pub fn release_all(&mut self) {
-        for partition in self.held.drain(..) {
-            // Release: pairs with the Acquire in `Partition::is_taken`.
-            partition.held.store(false, Ordering::Release);
-        }
+        self.held.drain(..).for_each(Partition::give_up);
     }
 
     /// The words of a record: `None` when the claim does not hold its partition.
@@ -160,7 +188,7 @@ impl<'db> PartitionClaim<'db> {
             return None;
         }
         let words = NonNull::slice_from_raw_parts(record.data(), record.width());
-        // SAFETY: by invariant (3) only this claim touches the words, or nobody writes them.
+        // SAFETY: by invariant (4) only this claim touches the words, or nobody writes them.
         Some(unsafe { words.as_ref() })
     }
 
@@ -174,7 +202,7 @@ impl<'db> PartitionClaim<'db> {
             return None;
         }
         let mut words = NonNull::slice_from_raw_parts(record.data(), record.width());
-        // SAFETY: by invariant (3) only this claim touches the words, and it is borrowed mutably.
+        // SAFETY: by invariant (4) only this claim touches the words, and it is borrowed mutably.
         Some(unsafe { words.as_mut() })
     }
 
@@ -202,36 +230,50 @@ fn owner<S: Shape<Data = Owned>>(record: RecordRef<'_, S>) -> *const Partition {
     record.owned().owner.load(Ordering::Relaxed)
 }
 
-/// A place in the line of a partition. Dropped, it is left, and the next one is the first if this one was.
-struct Standing<'db> {
+/// A place in the line of each of these partitions. Dropped, it is left, and the next one of each line in which this was
+/// the first is that now.
+struct Standing<'a, 'db> {
     partitions: &'db Partitions,
-    partition: &'db Partition,
+    numbers: &'a [usize],
     slot: usize,
 }
 
-impl<'db> Standing<'db> {
-    fn at_the_end(partitions: &'db Partitions, partition: &'db Partition, slot: usize) -> Self {
-        let mut line = partition.line.lock();
-        line.push_back(slot);
-        partition.waiting.store(line.len(), Ordering::Relaxed); // Relaxed: a hint, see `try_hold`.
-        // Relaxed: read by this slot, or set by another that sees it in the line, under the latch.
-        partitions.is_first[slot].store(line.len() == 1, Ordering::Relaxed);
-        Self { partitions, partition, slot }
+impl<'a, 'db> Standing<'a, 'db> {
+    /// Joins the lines of partitions whose numbers are in ascending order.
+    fn at_the_ends(partitions: &'db Partitions, numbers: &'a [usize], slot: usize) -> Self {
+        // Invariant (3): all are held until the slot stands in each.
+        let lines = numbers.iter().map(|&number| partitions.get(number).line.lock());
+        let mut lines: Vec<_> = lines.collect();
+        let mut firsts = 0;
+        for (line, &number) in lines.iter_mut().zip(numbers) {
+            line.push_back(slot);
+            firsts += usize::from(line.len() == 1);
+            partitions.get(number).tell_length(line);
+        }
+        // Relaxed: read by this slot, or changed by another that sees it in a line, under the line's latch.
+        partitions.firsts[slot].store(firsts, Ordering::Relaxed);
+        drop(lines);
+        Self { partitions, numbers, slot }
     }
 
+    /// Whether the slot is the first in all its lines.
     fn is_first(&self) -> bool {
-        // Relaxed: it orders nothing; the partition is taken with Acquire.
-        self.partitions.is_first[self.slot].load(Ordering::Relaxed)
+        // Relaxed: it orders nothing; partitions are taken with Acquire.
+        self.partitions.firsts[self.slot].load(Ordering::Relaxed) == self.numbers.len()
     }
 }
 
-impl Drop for Standing<'_> {
+impl Drop for Standing<'_, '_> {
     fn drop(&mut self) {
-        let mut line = self.partition.line.lock();
-        line.retain(|&slot| slot != self.slot);
-        self.partition.waiting.store(line.len(), Ordering::Relaxed); // Relaxed: as in `at_the_end`.
-        if let Some(&first) = line.front() {
-            self.partitions.is_first[first].store(true, Ordering::Relaxed); // Relaxed: as in `is_first`.
+        for &number in self.numbers {
+            let partition = self.partitions.get(number);
+            let mut line = partition.line.lock();
+            let was_first = line.front() == Some(&self.slot);
+            line.retain(|&slot| slot != self.slot);
+            partition.tell_length(&line);
+            if was_first && let Some(&first) = line.front() {
+                self.partitions.firsts[first].fetch_add(1, Ordering::Relaxed); // Relaxed: as in `is_first`.
+            }
         }
     }
 }

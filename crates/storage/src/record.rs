@@ -1,9 +1,9 @@
-//! Records: a scheme's header beside the data of one column group of one row, or of all of them.
+//! Records: a scheme's header beside the data of one column group of one row, or of several of them.
 //!
-//! A row is one block of memory that holds a record for each column group, one after the other, or a single one where
-//! column groups share it (decision 0027). Blocks
-//! are type-stable: once built, a block holds a row of the same table for the life of the database, so a
-//! reference kept too long shows a wrong version, which validation sees, and never foreign memory.
+//! A row is one block of memory that holds its records, one after the other: one for each column group, or for several
+//! where column groups share it (decision 0027). Blocks are type-stable: once built, a block holds a row of the same
+//! table for the life of the database, so a reference kept too long shows a wrong version, which validation sees, and
+//! never foreign memory.
 //!
 //! INVARIANTS
 //! (1) A `RecordRef<'db, S>` points at a built record of a table that lives for `'db`.
@@ -158,7 +158,7 @@ fn prefetch_from(first: usize, block: Block, bytes: usize) {
     }
 }
 
-/// A record: one column group of one row, or all of them.
+/// A record: one column group of one row, or several of them.
 pub struct RecordRef<'db, S: Shape> {
     at: NonNull<u8>,
     words: u32,

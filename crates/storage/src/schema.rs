@@ -220,6 +220,11 @@ impl Schema {
         }
     }
 
+    /// Whether a column group of a table was declared to be [constant](TableBuilder::constant_group).
+    pub fn is_constant(&self, table: TableId, group: usize) -> bool {
+        self.tables[usize::from(table.0)].groups[group].is_constant
+    }
+
     /// Lays out all tables in this way from now on. Tables that are declared already keep their indexes and records.
     pub fn lay_out(&mut self, layout: Layout) {
         self.layout = layout;
@@ -253,7 +258,8 @@ impl<K: Key> TableBuilder<'_, K> {
         self.push_group(size_of::<R>() / 8)
     }
 
-    /// Adds a column group of columns that no transaction changes in a row that is there.
+    /// Adds a column group of columns that no transaction changes in a row that is there. It matters beside groups that
+    /// are changed, with [`Splitting::Constant`].
     pub fn constant_group<R: Row<Key = K>>(&mut self) -> Table<R> {
         let group = self.group();
         self.decl.groups.last_mut().expect("just added").is_constant = true;

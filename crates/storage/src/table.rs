@@ -388,9 +388,10 @@ impl<S: Shape> TableStore<S> {
         let (groups, row_bytes) = GroupLayout::of::<S>(decl, mark, inside);
         assert!(!groups.is_empty(), "a table has a column group");
         let is_shared = groups.iter().zip(0..).any(|(group, number)| group.record != number);
-        let indexed = decl.groups.iter().filter(|group| !group.indexes.is_empty()).count();
+        let mut indexed = decl.groups.iter().zip(&groups).filter(|(group, _)| !group.indexes.is_empty());
+        let record = indexed.next().map(|(_, layout)| layout.record);
         assert!(
-            !(is_shared && schema.has_marks && indexed > 1),
+            !(schema.has_marks && indexed.any(|(_, layout)| Some(layout.record) == record)),
             "the mark of a value tells the entries of one column group"
         );
         let version_bytes = |words: u32| version::version_head_bytes::<S>() + words as usize * 8;
@@ -532,6 +533,17 @@ impl<S: Shape> TableStore<S> {
     #[inline]
     pub fn part_mut<'w>(&self, group: usize, words: &'w mut [u64]) -> &'w mut [u64] {
         if self.is_shared { &mut words[self.place(group)] } else { words }
+    }
+
+    /// Whether a column group shares its record with others.
+    #[inline]
+    pub fn shares_record(&self, group: usize) -> bool {
+        self.is_shared && self.groups_of(self.record_of(group)).nth(1).is_some()
+    }
+
+    /// Whether the record that contains a column group has secondary indexes.
+    pub fn is_record_indexed(&self, group: usize) -> bool {
+        self.groups_of(self.record_of(group)).any(|group| self.indexes(group) > 0)
     }
 
     /// Whether the table has secondary indexes.

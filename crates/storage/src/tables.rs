@@ -1414,8 +1414,8 @@ mod tests {
             let order = &order;
             crew.spawn(fiber::STACK_BYTES, move || {
                 for _ in 0..2 {
-                    if !claim.try_hold(1) {
-                        claim.hold(1);
+                    if !claim.try_hold_all(&[1]) {
+                        claim.hold_all(&[1]);
                     }
                     order.borrow_mut().push(number);
                     waiter::give_way();
@@ -1429,20 +1429,47 @@ mod tests {
     }
 
     #[test]
-    fn who_is_unwound_leaves_the_line_of_a_partition() {
+    fn who_wants_several_partitions_stands_in_all_their_lines() {
+        let tables = Tables::<Parts>::new(&schema().0, 3, 4, false);
+        let slots = [(); 3].map(|()| tables.slot());
+        let [mut owner, mut both, mut later] = slots.each_ref().map(Slot::claim);
+        owner.hold_all(&[1]);
+        let order = RefCell::new(Vec::new());
+        let mut crew = fiber::Crew::new();
+        crew.spawn(fiber::STACK_BYTES, || {
+            assert!(!both.try_hold_all(&[0, 1, 2]), "one of them is held");
+            both.hold_all(&[0, 1, 2]);
+            order.borrow_mut().push("all three");
+            both.release_all();
+        });
+        crew.spawn(fiber::STACK_BYTES, || {
+            assert!(!later.try_hold_all(&[2]), "it is free, and somebody waits for it");
+            later.hold_all(&[2]);
+            order.borrow_mut().push("the last");
+        });
+        crew.spawn(fiber::STACK_BYTES, || {
+            waiter::give_way();
+            owner.release_all();
+        });
+        crew.run();
+        assert_eq!(order.into_inner(), ["all three", "the last"]);
+    }
+
+    #[test]
+    fn who_is_unwound_leaves_the_lines_of_partitions() {
         let tables = Tables::<Parts>::new(&schema().0, 3, 2, false);
         let slots = [(); 3].map(|()| tables.slot());
         let [mut owner, mut waits, mut next] = slots.each_ref().map(Slot::claim);
-        owner.hold(1);
+        owner.hold_all(&[1]);
         let unwound = catch_unwind(AssertUnwindSafe(|| {
             let mut crew = fiber::Crew::new();
-            crew.spawn(fiber::STACK_BYTES, || waits.hold(1));
+            crew.spawn(fiber::STACK_BYTES, || waits.hold_all(&[0, 1]));
             crew.spawn(fiber::STACK_BYTES, || panic!("the run ends"));
             crew.run();
         }));
         assert!(unwound.is_err());
         owner.release_all();
-        assert!(next.try_hold(1), "it is not handed to who has left");
+        assert!(next.try_hold_all(&[0, 1]), "they are not handed to who has left");
     }
 
     #[test]
@@ -1454,17 +1481,21 @@ mod tests {
         let new = slot.new_row(tables.get(table.id()), Home::At(5));
         slot.fill(&new, 0, &[0; 3]);
         let record = new.row().record(0);
-        workers::run(4, false, |_| {
+        let wanted: [&[usize]; 4] = [&[1], &[0, 1], &[1, 2, 3], &[0, 1, 3]];
+        workers::run(4, false, |worker| {
             let slot = tables.slot();
             let mut claim = slot.claim();
-            for _ in 0..ROUNDS {
-                claim.hold(1);
+            for round in 0..ROUNDS {
+                let wanted = wanted[(worker + round as usize) % 4];
+                if !claim.try_hold_all(wanted) {
+                    claim.hold_all(wanted);
+                }
                 claim.words_mut(record).expect("it is held")[0] += 1;
                 claim.release_all();
             }
         });
         let mut claim = slot.claim();
-        claim.hold(1);
+        claim.hold_all(&[1]);
         assert_eq!(claim.words(record), Some(&[4 * ROUNDS, 0, 0][..]));
     }
 

@@ -47,6 +47,7 @@ pub(crate) struct Mock {
     touched_keys: InputFootprint,
     /// The tables in which the last attempt changed rows, in its order.
     changed_tables: Vec<TableId>,
+    schema: Schema,
 }
 
 /// One attempt against the engine.
@@ -150,6 +151,7 @@ impl Mock {
             touched: InputFootprint::default(),
             touched_keys: InputFootprint::of_keys(),
             changed_tables: Vec::new(),
+            schema: schema.clone(),
         }
     }
 
@@ -356,6 +358,8 @@ impl MockTxn<'_> {
         key: R::Key,
         change: impl FnOnce(&mut [u64]) -> O,
     ) -> Option<O> {
+        let is_constant = self.mock.schema.is_constant(table.id(), table.group());
+        assert!(!is_constant, "a constant column group of {:?} is changed", table.id());
         self.mock.touched.write(table, key);
         self.mock.touched_keys.write(table, key);
         self.mock.changed_tables.push(table.id());

@@ -273,8 +273,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         amounts: &[u64],
     ) -> Result<bool, Abort> {
         // Who writes a record with secondary indexes always knows its value, whichever group they are of.
-        let is_indexed = || self.store(target.table).is_shared() && self.store(target.table).is_indexed();
-        if S::DELTAS && !is_indexed() {
+        let store = self.store(target.table);
+        if S::DELTAS && !(store.shares_record(target.number()) && store.is_record_indexed(target.number())) {
             let words = self.write_words(target, home, key, Write::Delta)?;
             return Ok(words.map(|words| accumulate(words, amounts)).is_some());
         }
@@ -291,7 +291,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         value: &[u64],
     ) -> Result<bool, Abort> {
         let store = self.store(target.table);
-        if store.indexes(target.number()) > 0 || store.is_shared() {
+        if store.indexes(target.number()) > 0 || store.shares_record(target.number()) {
             // Which keys change is known only of a row that was read, and the rest of its record stays as it was.
             return self.change_plainly(target, home, key, &mut |words| words.copy_from_slice(value));
         }

@@ -28,8 +28,8 @@ impl Row for Quiet {
 const SHARED: [(Splitting, bool, bool); 3] =
     [(Splitting::On, false, false), (Splitting::Constant, false, true), (Splitting::Off, true, true)];
 
-/// A database of two rows of three column groups. The groups other than `Quiet` are additive, and change if the row
-/// stays.
+/// A database of two rows of three column groups. The groups other than `Quiet` are additive. `Quiet` is
+/// declared constant, which says how it is laid out, and stays changeable.
 struct Stage<S: Scheme> {
     db: Database<S>,
     first: Table<Cell>,

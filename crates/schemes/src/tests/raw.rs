@@ -158,11 +158,11 @@ impl Made for Tagged {
     }
 }
 
-/// The tables: one with two column groups, one of them indexed; one found by equality; one with long keys and
+/// The tables: one with three column groups, one of them indexed and one constant; one found by equality; one with long keys and
 /// two indexes; a heap; and tables for misuse.
 #[derive(Clone, Copy)]
 struct World {
-    people: (Table<Named>, Table<Cell>),
+    people: (Table<Named>, Table<Cell>, Table<Cell>),
     by_name: Index<Named, ByName>,
     points: Table<Cell>,
     long: Table<Tagged>,
@@ -176,7 +176,7 @@ struct World {
 impl World {
     fn declare(schema: &mut Schema) -> Self {
         let mut table = schema.table("people", Lookup::Ordered, 0);
-        let people = (table.group(), table.group());
+        let people = (table.group(), table.group(), table.constant_group());
         let by_name = table.index(people.0, "by_name");
         let points = schema.table("points", Lookup::Point, 8).group();
         let mut table = schema.table("long", Lookup::Ordered, 0);
@@ -326,7 +326,7 @@ impl<T: Transaction> Way for Typed<'_, T> {
     fn insert(&mut self, world: &World, which: u64, at: Place, value: u64) -> Result<bool, RawError> {
         let cell = Cell::made(value);
         Ok(match which {
-            0 => self.0.insert(world.people, at, (&Named::made(value), &cell)),
+            0 => self.0.insert(world.people, at, (&Named::made(value), &cell, &cell)),
             1 => self.0.insert(world.points, at, &cell),
             2 => self.0.insert(world.long, Long(at), &Tagged::made(value)),
             _ => self.0.insert(world.log, at, &cell),
@@ -410,7 +410,7 @@ impl Way for Words<'_> {
         let (name, cell, tagged) = (Named::made(value), Cell::made(value), Tagged::made(value));
         let cell = words_of(&cell);
         match which {
-            0 => self.0.insert(world.people.0.id(), any(at), &[words_of(&name), cell]),
+            0 => self.0.insert(world.people.0.id(), any(at), &[words_of(&name), cell, cell]),
             1 => self.0.insert(world.points.id(), any(at), &[cell]),
             2 => self.0.insert(world.long.id(), any(Long(at)), &[words_of(&tagged)]),
             _ => self.0.insert(world.log.id(), any(at), &[cell]),
@@ -485,11 +485,12 @@ fn state<S: Scheme>(db: &Database<S>, world: &World) -> Vec<Seen> {
     let mut log = Seen::new();
     db.quiesced().heap(world.log, Share::WHOLE, |row| log.push((None, words_of(row).to_vec())));
     log.sort();
-    let (names, cells) = (rows(db, world.people.0), rows(db, world.people.1));
+    let (names, cells, constants) =
+        (rows(db, world.people.0), rows(db, world.people.1), rows(db, world.people.2));
     let found = [entries(db, world.by_name), entries(db, world.by_tag), entries(db, world.by_mark)];
     let counts = secondary_entries(db).into_iter();
     let counts = counts.map(|(_, rows, entries)| (None, vec![rows as u64, entries as u64]));
-    [names, cells, rows(db, world.points), rows(db, world.long), log, counts.collect()]
+    [names, cells, constants, rows(db, world.points), rows(db, world.long), log, counts.collect()]
         .into_iter()
         .chain(found)
         .collect()
@@ -603,12 +604,12 @@ impl Misuses {
                 let ended = session.transact(&ticket(0), &mut |txn| {
                     // A hint that makes no sense is passed over.
                     txn.prefetch(TableId(9), 0..1, &[key]);
-                    txn.prefetch(people, 0..3, &[key]);
+                    txn.prefetch(people, 0..4, &[key]);
                     txn.prefetch(people, 0..0, &[key]);
                     txn.prefetch(people, 0..2, &[key, AnyKey::Two(1)]);
                     txn.prefetch(world.log.id(), 0..1, &[key]);
                     assert_eq!(
-                        txn.insert(people, key, &[&[3], &[4; 5]]),
+                        txn.insert(people, key, &[&[3], &[4; 5], &[6; 5]]),
                         Ok(true),
                         "nothing was left behind"
                     );
@@ -651,24 +652,24 @@ impl Claim for Misuses {
         let row = |table, group, given, expected| Misuse::RowWidth { table, group, given, expected };
         let none = TableId(9);
         let no_table = Misuse::UnknownTable { table: none, tables: 6 };
-        let no_group = Misuse::UnknownGroup { table: "people", group: 2, groups: 2 };
+        let no_group = Misuse::UnknownGroup { table: "people", group: 3, groups: 3 };
         let no_index = |which, group| Misuse::UnknownIndex { table: "people", which, group };
         let primary = Which::Primary;
         Self::refused::<S>(&[
             (&|txn| txn.get(none, 0, one, &mut |_| ()), no_table),
             (&|txn| txn.delete(none, one), no_table),
             (&|txn| all(txn, none, 0, primary), no_table),
-            (&|txn| txn.get(people, 2, one, &mut |_| ()), no_group),
-            (&|txn| txn.update(people, 2, one, &mut |_| ()), no_group),
-            (&|txn| txn.replace(people, 2, one, &[]), no_group),
-            (&|txn| txn.add(people, 2, one, &[]), no_group),
-            (&|txn| all(txn, people, 2, primary), no_group),
+            (&|txn| txn.get(people, 3, one, &mut |_| ()), no_group),
+            (&|txn| txn.update(people, 3, one, &mut |_| ()), no_group),
+            (&|txn| txn.replace(people, 3, one, &[]), no_group),
+            (&|txn| txn.add(people, 3, one, &[]), no_group),
+            (&|txn| all(txn, people, 3, primary), no_group),
             (&|txn| all(txn, people, 0, second(0, 1)), no_index(second(0, 1), 0)),
             (&|txn| all(txn, people, 1, second(0, 0)), no_index(second(0, 0), 1)),
             (&|txn| all(txn, people, 0, second(7, 0)), no_index(second(7, 0), 0)),
             (&|txn| txn.get(people, 0, two, &mut |_| ()), width("people", primary, 2, 1)),
             (&|txn| txn.update(long, 0, one, &mut |_| ()), width("long", primary, 1, 6)),
-            (&|txn| txn.insert(people, six, &[&[3], &[4; 5]]), width("people", primary, 6, 1)),
+            (&|txn| txn.insert(people, six, &[&[3], &[4; 5], &[6; 5]]), width("people", primary, 6, 1)),
             (&|txn| txn.delete(points, two), width("points", primary, 2, 1)),
             (
                 &|txn| {
@@ -687,10 +688,10 @@ impl Claim for Misuses {
             (&|txn| txn.add(people, 1, two, &[1; 5]), width("people", primary, 2, 1)),
             (&|txn| txn.add(people, 0, one, &[1]), Misuse::NotAdditive { table: "people", group: 0 }),
             (&|txn| txn.add(fixed, 0, two, &[1]), Misuse::Everywhere { table: "fixed", key: two }),
-            (&|txn| txn.insert(people, one, &[&[3], &[4]]), row("people", 1, 1, 5)),
+            (&|txn| txn.insert(people, one, &[&[3], &[4], &[6; 5]]), row("people", 1, 1, 5)),
             (
                 &|txn| txn.insert(people, one, &[&[3]]),
-                Misuse::GroupCount { table: "people", given: 1, expected: 2 },
+                Misuse::GroupCount { table: "people", given: 1, expected: 3 },
             ),
             (&|txn| txn.get(log, 0, one, &mut |_| ()), Misuse::Unfindable { table: "log" }),
             (&|txn| txn.delete(log, one), Misuse::Unfindable { table: "log" }),
@@ -716,7 +717,8 @@ impl Claim for Panics {
         let (world, db) = new_world::<S>();
         let (people, key) = (world.people.0.id(), any(Place::new(0, 1)));
         let mut session = db.session();
-        let inserts = &mut |txn: &mut dyn RawTxn| txn.insert(people, key, &[&[3], &[4; 5]]).map(|_| ());
+        let inserts =
+            &mut |txn: &mut dyn RawTxn| txn.insert(people, key, &[&[3], &[4; 5], &[6; 5]]).map(|_| ());
         assert_eq!(session.transact(&ticket(0), inserts), Ok(()));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             session.transact(&ticket(0), &mut |txn| {
@@ -754,7 +756,7 @@ fn misuse_is_believed_only_of_consistent_reads() {
     let write = |name: u64| {
         let ended = db.session().transact(&ticket(0), &mut |txn| {
             if !txn.replace(people, 0, key, &[name])? {
-                txn.insert(people, key, &[&[name], &[4; 5]])?;
+                txn.insert(people, key, &[&[name], &[4; 5], &[6; 5]])?;
             }
             Ok(())
         });
@@ -778,7 +780,7 @@ fn words_reach_no_partition_that_was_not_named_and_an_abort_is_not_overlooked() 
     let beyond = (Bound::Unbounded, Bound::Included(any(elsewhere)));
     let calls: [&Call<'_>; 4] = [
         &|txn| txn.get(points, 0, any(elsewhere), &mut |_| ()),
-        &|txn| txn.insert(people, any(elsewhere), &[&[3], &[4; 5]]),
+        &|txn| txn.insert(people, any(elsewhere), &[&[3], &[4; 5], &[6; 5]]),
         &|txn| txn.delete(people, any(elsewhere)),
         &|txn| {
             let see = &mut |_, _: &[u64]| ControlFlow::Continue(());

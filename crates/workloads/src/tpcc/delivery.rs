@@ -5,16 +5,18 @@
 //! skipped.
 //!
 //! The full mix of the study of a thousand cores (Bang et al., 2022; its code is in DataManagementLab/DBx1000) has a flag
-//! for each warehouse: a Delivery that finds it set commits without any work. An attempt that aborts before its commit
-//! leaves it set, so that no Delivery of the warehouse works afterwards. `tpcc.delivery=skip_if_running` has the flag
-//! without this error and `stop_at_abort` with it, to measure what both change.
+//! for each warehouse, which is set from the beginning of a Delivery to the end of its commit: a Delivery that finds it
+//! set commits without any work. An attempt that aborts before its commit leaves it set, so that no Delivery of the
+//! warehouse works afterwards. `tpcc.delivery=stop_at_abort` has this flag, and `skip_if_running` has it without that
+//! error, to measure what both change. Here an attempt that fails in its commit keeps the flag until it is tried again;
+//! there it gives it up.
 
 use core::iter;
 use core::ops::ControlFlow;
 
-use engine::{Abort, Direction, Transaction};
+use engine::{Abort, ClientId, Direction, Transaction};
 use sync::Padded;
-use sync::atomic::{AtomicBool, Ordering};
+use sync::atomic::{AtomicU32, Ordering};
 
 use super::input::Delivery;
 use super::keys::{CustomerKey, NewOrderKey, OrderKey, OrderLineKey};
@@ -22,39 +24,72 @@ use super::rows::DISTRICTS;
 use super::settings::DeliveryChoice;
 use super::{Output, Tpcc, found};
 
-/// Whether a Delivery runs in a warehouse. It is outside of the database, so that no scheme isolates it.
+/// The client whose Delivery runs in a warehouse. It is outside of the database, so that no scheme isolates it.
 #[derive(Debug, Default)]
-pub(super) struct Running(Padded<AtomicBool>);
+pub(super) struct Running(Padded<AtomicU32>);
+
+/// The mark of a warehouse in which no Delivery runs.
+const NOBODY: u32 = 0;
+/// The mark of a warehouse in which none will run any more.
+const STOPPED: u32 = u32::MAX;
 
 impl Running {
-    /// Begins a Delivery. Returns `false` if another runs.
-    pub(super) fn begin(&self) -> bool {
+    /// Begins a client's Delivery, or goes on with it. Returns `false` if it is to be skipped.
+    pub(super) fn begin(&self, client: ClientId) -> bool {
+        let mark = mark(client);
         // Relaxed: it decides who works, and orders no access to rows.
-        !self.0.load(Ordering::Relaxed) && !self.0.swap(true, Ordering::Relaxed)
+        let found = self.0.compare_exchange(NOBODY, mark, Ordering::Relaxed, Ordering::Relaxed);
+        found.is_ok() || found == Err(mark)
     }
 
-    /// Ends the Delivery that runs.
-    pub(super) fn end(&self) {
-        self.0.store(false, Ordering::Relaxed); // Relaxed: as in `begin`.
+    /// Ends a client's Delivery, unless it was skipped.
+    pub(super) fn end(&self, client: ClientId) {
+        // Relaxed, twice: as in `begin`. Nobody else changes the mark of a Delivery that runs.
+        if self.0.load(Ordering::Relaxed) == mark(client) {
+            self.0.store(NOBODY, Ordering::Relaxed);
+        }
     }
+
+    /// Lets no Delivery work any more.
+    fn stop(&self) {
+        self.0.store(STOPPED, Ordering::Relaxed); // Relaxed: as in `begin`.
+    }
+}
+
+fn mark(client: ClientId) -> u32 {
+    client.0 + 1
 }
 
 impl Tpcc {
     /// Delivers at most one order for each of the input's districts, or none if the Delivery is to be skipped.
     pub(super) fn delivery<T: Transaction>(&self, input: &Delivery, txn: &mut T) -> Result<Output, Abort> {
         txn.decided();
-        let running = self.deliveries.get(usize::from(input.warehouse) - 1);
-        if running.is_some_and(|running| !running.begin()) {
+        let running = self.running(input);
+        if running.is_some_and(|running| !running.begin(input.client)) {
             return Ok(Output::Delivery { orders: [0; DISTRICTS as usize] });
         }
         let delivered = self.deliver_all(input, txn);
-        let stops = delivered.is_err() && self.settings.delivery == DeliveryChoice::StopAtAbort;
         if let Some(running) = running
-            && !stops
+            && delivered.is_err()
         {
-            running.end();
+            match self.settings.delivery {
+                DeliveryChoice::StopAtAbort => running.stop(),
+                _ => running.end(input.client),
+            }
         }
         delivered.map(|orders| Output::Delivery { orders })
+    }
+
+    /// Ends a Delivery that has committed.
+    pub(super) fn delivery_committed(&self, input: &Delivery) {
+        if let Some(running) = self.running(input) {
+            running.end(input.client);
+        }
+    }
+
+    /// Returns the mark of the input's warehouse, or `None` if no Delivery is skipped.
+    fn running(&self, input: &Delivery) -> Option<&Running> {
+        self.deliveries.get(usize::from(input.warehouse) - 1)
     }
 
     /// Returns the order that is delivered in each district, 0 for none.

@@ -102,6 +102,8 @@ pub struct OrderStatus {
 /// The input of a Delivery (TPC-C 2.7.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delivery {
+    /// The client that asks for it.
+    pub client: ClientId,
     /// The districts whose oldest orders are delivered within one transaction.
     pub districts: RangeInclusive<u8>,
     /// `W_ID`.
@@ -258,7 +260,8 @@ impl Settings {
             }
             Some(3) => {
                 let districts = 1..=if self.delivery == DeliveryChoice::PerDistrict { 1 } else { DISTRICTS };
-                Input::Delivery(Delivery { warehouse, carrier: rng.between(1, 10) as u8, date, districts })
+                let carrier = rng.between(1, 10) as u8;
+                Input::Delivery(Delivery { client, warehouse, carrier, date, districts })
             }
             _ => {
                 // Each terminal has a fixed district (TPC-C 2.8.1.1).

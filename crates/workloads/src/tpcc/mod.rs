@@ -320,6 +320,7 @@ impl Workload for Tpcc {
                 ledger.district(district_number(input.warehouse, input.district)).payments += 1;
             }
             (Input::Delivery(input), Output::Delivery { orders }) => {
+                self.delivery_committed(input);
                 let first = district_number(input.warehouse, 1);
                 for (number, &order) in (first..).zip(orders) {
                     ledger.district(number).delivered += u64::from(order != 0);
@@ -489,11 +490,13 @@ mod tests {
         ];
         let (tpcc, mut mock) = loaded(&given);
         let undelivered = mock.count(tpcc.tables.new_order);
-        assert!(tpcc.deliveries.iter().all(Running::begin) && !tpcc.deliveries[0].begin());
+        // A client that none of the requests has.
+        let other = ClientId(3);
+        assert!(tpcc.deliveries.iter().all(|running| running.begin(other)));
         let (ledger, _) = run(&tpcc, &mut mock, 20);
         assert!(ledger.districts.iter().all(|commits| commits.delivered == 0));
         assert_eq!(mock.count(tpcc.tables.new_order), undelivered);
-        tpcc.deliveries.iter().for_each(Running::end);
+        tpcc.deliveries.iter().for_each(|running| running.end(other));
         let (ledger, _) = run(&tpcc, &mut mock, 20);
         assert_eq!(mock.count(tpcc.tables.new_order), 0);
         assert_eq!(check(&tpcc, &mock, &[ledger]), Ok(()));
@@ -504,8 +507,10 @@ mod tests {
         for (delivery, works_after) in [("skip_if_running", true), ("stop_at_abort", false)] {
             let given = [("items", "40"), ("customers_per_district", "10"), ("delivery", delivery)];
             let (tpcc, mut mock) = loaded(&given);
-            let input = Input::Delivery(Delivery { districts: 1..=10, warehouse: 1, carrier: 1, date: 1 });
-            let deliver = |tpcc: &Tpcc, mock: &mut Mock| {
+            let deliver = |mock: &mut Mock, client| {
+                let client = ClientId(client);
+                let delivery = Delivery { client, districts: 1..=10, warehouse: 1, carrier: 1, date: 1 };
+                let input = Input::Delivery(delivery);
                 mock.attempt(|txn| tpcc.execute(&input, &mut Scratch::default(), txn))
             };
             // The attempt fails at an order whose customer is missing.
@@ -515,11 +520,17 @@ mod tests {
                     .expect("done")
             };
             spoil(&mut mock, 11);
-            assert!(deliver(&tpcc, &mut mock).is_err());
+            assert!(deliver(&mut mock, 0).is_err());
             spoil(&mut mock, 1);
             let undelivered = mock.count(tpcc.tables.new_order);
-            assert!(deliver(&tpcc, &mut mock).is_ok());
+            assert!(deliver(&mut mock, 0).is_ok());
             assert_eq!(mock.count(tpcc.tables.new_order) < undelivered, works_after, "{delivery}");
+            // Until the commit is told, others skip theirs, and the same client goes on.
+            for (client, works) in [(1, false), (0, works_after)] {
+                let undelivered = mock.count(tpcc.tables.new_order);
+                assert!(deliver(&mut mock, client).is_ok());
+                assert_eq!(mock.count(tpcc.tables.new_order) < undelivered, works, "{delivery}, {client}");
+            }
         }
     }
 

@@ -66,7 +66,7 @@ impl Tables {
         let order = table.group();
         let order_by_customer = table.index(order, "order_by_customer");
         let order_line = schema.table("order_line", Lookup::Ordered, customers * 10).numbered().group();
-        let item = schema.table("item", Lookup::Point, items).constant_group();
+        let item = schema.table("item", Lookup::Point, items).group();
         let mut table = schema.table("stock", Lookup::Point, warehouses * items);
         let (stock, stock_info) = (table.group(), table.constant_group());
         let analytic_history = schema.table("analytic_history", Lookup::Heap, 0).group();

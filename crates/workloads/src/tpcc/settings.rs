@@ -104,9 +104,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         range: Range::Choice(&["one_transaction", "per_district", "skip_if_running", "stop_at_abort"]),
         unit: "",
         doc: "Whether a Delivery is one transaction over all ten districts, or one after the other for each; \
-              the standard allows both, and the ten count as one either way. The other two, which it does not allow, \
-              are of published code: with `skip_if_running` a Delivery commits without any work if another runs in \
-              its warehouse, and with `stop_at_abort` also if an earlier one has aborted there before its commit.",
+              the standard allows both, and the ten count as one either way. It does not allow the other two: with \
+              `skip_if_running` a Delivery commits without any work if another runs in its warehouse, and with \
+              `stop_at_abort`, as published code has it, also if an earlier one has aborted there before its commit. \
+              Schemes that rehearse transactions count rehearsals as Deliveries that run, so that these two say \
+              little about them.",
         stresses: "long transactions: how many orders and customers a Delivery holds at a time, and how many \
                    Deliveries of a warehouse conflict",
     },

@@ -154,7 +154,7 @@ impl Tables {
         let industry_by_sector = table.index(industry, "industry_by_sector");
         let last_trade = schema.table("last_trade", Lookup::Point, securities).group();
         let mut table = schema.table("news_item", Lookup::Point, companies * NEWS_OF_COMPANY as usize);
-        let (news, news_body) = (table.constant_group(), table.constant_group());
+        let (news, news_body) = (table.group(), table.constant_group());
         let company_news =
             schema.table("news_xref", Lookup::Ordered, companies * NEWS_OF_COMPANY as usize).group();
         let mut table = schema.table("sector", Lookup::Point, usize::from(SECTORS));

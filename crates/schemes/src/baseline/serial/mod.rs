@@ -73,7 +73,7 @@ impl Scheme for Serial {
     // ANCHOR: begin
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, _: &Ticket) -> Result<(), Abort> {
-        txn.claimed.hold(&mut txn.slot, EVERYTHING);
+        txn.claimed.hold_all(&mut txn.slot, &[EVERYTHING]);
         Ok(())
     }
     // ANCHOR_END: begin

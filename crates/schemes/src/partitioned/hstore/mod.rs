@@ -6,15 +6,15 @@
 //!             works in place as if it were alone: no locks on records, no copies, no validation. It pays
 //!             as long as transactions stay at home.
 //! RECORD      Whether there is a value: `parts::Existence`.
-//! COMMIT      1. (At the begin.) Take the partitions of the declared homes in ascending order, or all of them if the
-//!                transaction may touch any home.
+//! COMMIT      1. (At the begin.) Take the partitions of the declared homes, or all of them if the transaction may touch
+//!                any home.
 //!             2. Give them up: what was done in place stays. (An abort first undoes it in reverse.)
 //! INVARIANTS  (1) A record is touched under a claim that holds its partition (storage lends its words on no
 //!                 other terms), or lives everywhere and never changes.
 //!             (2) Keys that are missing, and the gaps of a scan, are looked for only in partitions that
 //!                 the claim holds (`reach`, which the engine calls before each search).
-//!             (3) Partitions are taken in ascending order, each once, before the first access: no cycle
-//!                 of waits (the sort in `claim_partitions`).
+//!             (3) All partitions are asked for at once, before the first access, and who waits for several stands in
+//!                 all their lines: no cycle of waits (`storage::PartitionClaim`).
 //! DEPARTURES  Partitions are locks, as in `PartitionedStore`, not threads with a queue, so that any worker may
 //!             serve any client; who waits for a partition is served as it came, not by its timestamp. An attempt that
 //!             touches what it did not declare aborts, and the next attempt takes that partition, too. Rows
@@ -123,7 +123,7 @@ impl Partitioned for HStore {
     fn reach<'db>(&'db self, txn: &mut Txn<'db>, from: u64, to: u64) -> Result<(), Abort> {
         if is_planted(&plants::HSTORE_HOLDS_BRIEFLY) {
             txn.claimed.give_up();
-            txn.wanted.iter().for_each(|&partition| txn.claimed.hold(&mut txn.slot, partition));
+            txn.claimed.hold_all(&mut txn.slot, &txn.wanted);
         }
         if from == to && txn.covered == Some(from) {
             return Ok(());
@@ -158,9 +158,7 @@ impl Txn<'_> {
         self.wanted.extend_from_slice(&self.lacked);
         self.wanted.sort_unstable();
         self.wanted.dedup();
-        for &partition in &self.wanted {
-            self.claimed.hold(&mut self.slot, partition);
-        }
+        self.claimed.hold_all(&mut self.slot, &self.wanted);
     }
     // ANCHOR_END: claim
 

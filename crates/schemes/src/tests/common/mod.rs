@@ -205,8 +205,8 @@ pub(crate) const STALE_AND_WAITING: Given = &[("mv2pl.snapshots", "stale"), ("mv
 /// MOCC with a lock for each read.
 pub(crate) const LOCKING: Given = &[("mocc.hot", "0")];
 
-/// The column groups of a row share a record.
-pub(crate) const UNSPLIT: Given = &[("run.splitting", "off")];
+/// The column groups of a row share a record: all of them, or those that change.
+pub(crate) const SHARED: [Given; 2] = [&[("run.splitting", "off")], &[("run.splitting", "constant")]];
 
 /// The values of a scheme's settings, and of those of the engine.
 pub(crate) fn values<S: Scheme>(given: Given) -> Values {

@@ -21,7 +21,7 @@ const KEYS: u64 = 24;
 #[derive(Debug)]
 pub(crate) struct Twins {
     left: Table<Cell>,
-    right: (Table<Named>, Table<Cell>),
+    right: (Table<Named>, Table<Cell>, Table<Cell>),
     right_by_name: Index<Named, ByName>,
 }
 
@@ -58,7 +58,7 @@ impl Twins {
         let value = Cell::new(key.number());
         if txn.insert(self.left, key, &value)? {
             waiter::give_way();
-            return txn.insert(self.right, key, (&Named(name(key)), &value));
+            return txn.insert(self.right, key, (&Named(name(key)), &value, &value));
         }
         Ok(txn.delete(self.right.0, key)? && txn.delete(self.left, key)?)
     }
@@ -111,7 +111,7 @@ impl Workload for Twins {
     fn declare(_: &Values, _: Drive, schema: &mut Schema) -> Result<Self, SettingError> {
         let left = schema.table("left", Lookup::Ordered, 0).group();
         let mut table = schema.table("right", Lookup::Ordered, 0);
-        let right = (table.group(), table.group());
+        let right = (table.constant_group(), table.group(), table.group());
         let right_by_name = table.index(right.0, "right_by_name");
         Ok(Self { left, right, right_by_name })
     }
@@ -125,7 +125,7 @@ impl Workload for Twins {
             for key in (0..HOMES).map(|home| Place::new(home, number)) {
                 let value = Cell::new(number);
                 loader.insert(self.left, key, &value);
-                loader.insert(self.right, key, (&Named(name(key)), &value));
+                loader.insert(self.right, key, (&Named(name(key)), &value, &value));
             }
         }
     }

@@ -156,7 +156,7 @@ impl<'db> PartitionClaim<'db> {
     }
 
     /// Adds partitions, and waits while other claims hold them, in the order of arrival. For a claim that holds nothing.
-    /// A fiber that unwinds returns without all of them.
+    /// A fiber that unwinds returns with none of them.
     ///
     /// # Panics
     /// If the numbers are not in ascending order.
@@ -168,7 +168,7 @@ impl<'db> PartitionClaim<'db> {
         for &number in numbers {
             let partition = self.partitions.get(number);
             if !is_first || !waiter::wait_until(None, || partition.is_taken()) {
-                return;
+                return self.release_all();
             }
             self.held.push(partition);
         }

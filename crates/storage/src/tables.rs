@@ -1469,6 +1469,7 @@ mod tests {
         }));
         assert!(unwound.is_err());
         owner.release_all();
+        drop(waits);
         assert!(next.try_hold_all(&[0, 1]), "they are not handed to who has left");
     }
 

@@ -304,7 +304,7 @@ impl House {
     }
 
     fn update<R: Row>(&mut self, table: Table<R>, key: R::Key, change: impl FnOnce(&mut R)) {
-        let changed = self.mock.attempt(|txn| txn.update(table, key, change));
+        let changed = self.mock.damage(|txn| txn.update(table, key, change));
         assert_eq!(changed, Ok(Some(())), "there is a row to change");
     }
 

@@ -231,7 +231,8 @@ fn skipped_deliveries_do_not_wait_for_the_one_that_runs() {
     let [all_work, one_works] = ["one_transaction", "skip_if_running"].map(|delivery| {
         let line = format!(
             "simulate tpcc --machine epyc --cores 8 --scheme wait_die --txns 20 --warmup-txns 5 --format json --set \
-             tpcc.items=200 --set tpcc.customers_per_district=600 --set tpcc.mix=0,0,0,1,0 --set tpcc.delivery={delivery}"
+             tpcc.items=200 --set tpcc.customers_per_district=600 --set tpcc.mix=0,0,0,1,0 --set \
+             tpcc.delivery={delivery}"
         );
         lines(&line)[0]["throughput_txn_s"].as_f64().expect("a rate")
     });

@@ -96,8 +96,8 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
     }
 
     /// Takes partitions, whose numbers are in ascending order, and waits while others have them. Only before the first
-    /// access: the wait unpins the slot, for whoever waits to begin has seen nothing yet and need not hold up what others
-    /// retire.
+    /// access: the wait unpins the slot, for whoever waits to begin has seen nothing yet and need not hold up what
+    /// others retire.
     #[inline]
     pub fn hold_all(&mut self, slot: &mut Slot<'db, S>, partitions: &[usize]) {
         if !self.claim.try_hold_all(partitions) {

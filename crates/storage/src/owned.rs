@@ -4,8 +4,8 @@
 //! (1) A partition is held by at most one [`PartitionClaim`] at a time.
 //! (2) Of the slots that wait for a partition, the first in its `line` alone looks at the partition's word; the others
 //!     wait for a word of their own, so that a release costs them nothing. Who finds a line stands at its end.
-//! (3) Who wants several partitions stands in all their lines at once, and two such slots stand in the same order in each
-//!     line that they share. So nobody who holds a partition waits for one who waits for it.
+//! (3) Who wants several partitions stands in all their lines at once, and two such slots stand in the same order in
+//!     each line that they share. So nobody who holds a partition waits for one who waits for it.
 //! (4) The words of a record that a partition owns are touched only through a claim that holds it; the
 //!     words of a record that none owns are written only before the record is published.
 
@@ -145,7 +145,7 @@ impl<'db> PartitionClaim<'db> {
         is_taken
     }
 
-    /// Adds all of these partitions, or none if others hold one of them or wait for it. `numbers` are in ascending order.
+    /// Adds all of these partitions, or none if others hold one of them or wait for it.
     pub fn try_hold_all(&mut self, numbers: &[usize]) -> bool {
         let before = self.held.len();
         let all = numbers.iter().all(|&number| self.try_hold(number));
@@ -155,8 +155,8 @@ impl<'db> PartitionClaim<'db> {
         all
     }
 
-    /// Adds partitions, and waits while other claims hold them, in the order of arrival. For a claim that holds nothing.
-    /// A fiber that unwinds returns with none of them.
+    /// Adds partitions, and waits while other claims hold them, in the order of arrival. For a claim that holds
+    /// nothing. A fiber that unwinds returns with none of them.
     ///
     /// # Panics
     /// If the numbers are not in ascending order.
@@ -230,8 +230,8 @@ fn owner<S: Shape<Data = Owned>>(record: RecordRef<'_, S>) -> *const Partition {
     record.owned().owner.load(Ordering::Relaxed)
 }
 
-/// A place in the line of each of these partitions. Dropped, it is left, and the next one of each line in which this was
-/// the first is that now.
+/// A place in the line of each of these partitions. Dropped, it leaves them, and where it was the first the next one
+/// is.
 struct Standing<'a, 'db> {
     partitions: &'db Partitions,
     numbers: &'a [usize],

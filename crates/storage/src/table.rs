@@ -991,7 +991,7 @@ mod tests {
             let row = tables.slot().new_row(store, Home::At(0)).row();
             let groups = [0, 1, 2].map(|group| row.record(group).group());
             assert_eq!(groups, [0, 1, 2].map(|group| store.record_of(group)));
-            let firsts: Vec<_> = row.records().map(|record| record.group()).collect();
+            let firsts: Vec<_> = row.records().map(RecordRef::group).collect();
             let expected = match splitting {
                 Splitting::On => vec![0, 1, 2],
                 Splitting::Constant => vec![0, 1],

@@ -29,8 +29,8 @@ impl Shape for Parts {
     type Data = Owned;
 }
 
-/// Claims of threads take partitions, the last one among them, and give them up, each so many times, in every way with up
-/// to `preemptions` preemptions.
+/// Claims of threads take partitions, the last one among them, and give them up, each so many times, in every way with
+/// up to `preemptions` preemptions.
 fn takes_turns(wanted: &'static [&'static [usize]], times: usize, preemptions: usize) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);

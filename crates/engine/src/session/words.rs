@@ -657,11 +657,11 @@ impl<K: CoreKey, S: Scheme, O: Observer, L: Sink> Insert<'_, '_, '_, K, S, O, L>
         let record = self.row.record(number);
         session.touched(record.id(), self.key);
         session.meter.switch(Phase::Cc);
-        let words = if !store.is_first(number) {
+        let words = if store.is_first(number) {
+            own_writes::insert(session.db.scheme(), &mut session.txn, record)?
+        } else {
             // The record got its value with its first group.
             own_writes::write(session.db.scheme(), &mut session.txn, record, Write::Modify)?
-        } else {
-            own_writes::insert(session.db.scheme(), &mut session.txn, record)?
         };
         self.is_new = words.is_some();
         if !self.is_new && self.is_added && !is_planted(&plants::INSERT_SHRUGS) {

@@ -158,8 +158,8 @@ impl Made for Tagged {
     }
 }
 
-/// The tables: one with three column groups, one of them indexed and one constant; one found by equality; one with long keys and
-/// two indexes; a heap; and tables for misuse.
+/// The tables: one with three column groups, one of them indexed and one constant; one found by equality; one with long
+/// keys and two indexes; a heap; and tables for misuse.
 #[derive(Clone, Copy)]
 struct World {
     people: (Table<Named>, Table<Cell>, Table<Cell>),

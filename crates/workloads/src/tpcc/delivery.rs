@@ -4,12 +4,12 @@
 //! Delivery commits or is aborted, and never rolls back. A district without an undelivered order is
 //! skipped.
 //!
-//! The full mix of the study of a thousand cores (Bang et al., 2022; its code is in DataManagementLab/DBx1000) has a flag
-//! for each warehouse, which is set from the beginning of a Delivery to the end of its commit: a Delivery that finds it
-//! set commits without any work. An attempt that aborts before its commit leaves it set, so that no Delivery of the
-//! warehouse works afterwards. `tpcc.delivery=stop_at_abort` has this flag, and `skip_if_running` has it without that
-//! error, to measure what both change. Here an attempt that fails in its commit keeps the flag until it is tried again;
-//! there it gives it up.
+//! The full mix of the study of a thousand cores (Bang et al., 2022; its code is in DataManagementLab/DBx1000) has a
+//! flag for each warehouse, which is set from the beginning of a Delivery to the end of its commit: a Delivery that
+//! finds it set commits without any work. An attempt that aborts before its commit leaves it set, so that no Delivery
+//! of the warehouse works afterwards. `tpcc.delivery=stop_at_abort` has this flag, and `skip_if_running` has it without
+//! that error, to measure what both change. Here an attempt that fails in its commit keeps the flag until it is tried
+//! again; there it gives it up.
 
 use core::iter;
 use core::ops::ControlFlow;

@@ -59,9 +59,9 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
                 .to_owned(),
         ),
         DeliveryChoice::StopAtAbort => sentences.push(
-            "A Delivery commits without any work while another runs in its warehouse, and for ever once one has aborted \
-             there before its commit; it counts all the same, and results are not comparable with those of the \
-             standard."
+            "A Delivery commits without any work while another runs in its warehouse, and for ever once one has \
+             aborted there before its commit; it counts all the same, and results are not comparable with those of \
+             the standard."
                 .to_owned(),
         ),
     }

@@ -261,7 +261,7 @@ impl Settings {
             Some(3) => {
                 let districts = 1..=if self.delivery == DeliveryChoice::PerDistrict { 1 } else { DISTRICTS };
                 let carrier = rng.between(1, 10) as u8;
-                Input::Delivery(Delivery { client, warehouse, carrier, date, districts })
+                Input::Delivery(Delivery { client, districts, warehouse, carrier, date })
             }
             _ => {
                 // Each terminal has a fixed district (TPC-C 2.8.1.1).

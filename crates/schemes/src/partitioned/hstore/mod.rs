@@ -6,8 +6,8 @@
 //!             works in place as if it were alone: no locks on records, no copies, no validation. It pays
 //!             as long as transactions stay at home.
 //! RECORD      Whether there is a value: `parts::Existence`.
-//! COMMIT      1. (At the begin.) Take the partitions of the declared homes, or all of them if the transaction may touch
-//!                any home.
+//! COMMIT      1. (At the begin.) Take the partitions of the declared homes, or all of them if the transaction may
+//!                touch any home.
 //!             2. Give them up: what was done in place stays. (An abort first undoes it in reverse.)
 //! INVARIANTS  (1) A record is touched under a claim that holds its partition (storage lends its words on no
 //!                 other terms), or lives everywhere and never changes.

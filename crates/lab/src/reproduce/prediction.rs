@@ -302,7 +302,7 @@ mod tests {
         assert!(errors(&peaks).is_empty());
         let told = origins(&peaks);
         assert!(
-            told.iter().any(|line| line.starts_with("predicted with recipes that had `run.adm")),
+            told.iter().any(|line| line.starts_with("predicted with recipes that had `run.")),
             "{told:?}"
         );
     }

@@ -400,7 +400,7 @@ mod tests {
     fn who_holds_all_partitions_has_every_record_that_has_an_owner_and_writes_no_other() {
         check(|mut claimed, [own, other, everywhere]| {
             assert!(claimed.claim.words_mut(other).is_none() && !claimed.claim.holds(1));
-            assert!(claimed.claim.try_hold(1));
+            assert!(claimed.claim.try_hold_all(&[1]));
             assert!((0..2).all(|number| claimed.claim.holds(number)));
             assert!([own, other].into_iter().all(|record| claimed.claim.words_mut(record).is_some()));
             assert!(claimed.claim.words_mut(everywhere).is_none(), "others may read it now");
@@ -418,7 +418,7 @@ mod tests {
             assert!(claimed.overwritten.is_empty(), "there was no value before the attempt");
             claimed.install(&mut (), &mut ());
             for ends in 0..2 {
-                assert!(claimed.claim.try_hold(0));
+                assert!(claimed.claim.try_hold_all(&[0]));
                 (3..10).for_each(|value| fill(claimed.write(record), value));
                 assert_eq!(claimed.overwritten.len(), 1);
                 if ends == 0 {
@@ -426,14 +426,14 @@ mod tests {
                 } else {
                     _ = claimed.install(&mut (), &mut ());
                 }
-                assert!(claimed.claim.try_hold(0));
+                assert!(claimed.claim.try_hold_all(&[0]));
                 assert_eq!(claimed.read(record), Ok(Some(&[[2, 2], [9, 9]][ends][..])));
                 claimed.abort();
             }
-            assert!(claimed.claim.try_hold(0));
+            assert!(claimed.claim.try_hold_all(&[0]));
             fill(claimed.write(record), 11);
             claimed.abort();
-            assert!(claimed.claim.try_hold(0));
+            assert!(claimed.claim.try_hold_all(&[0]));
             assert_eq!(claimed.read(record), Ok(Some(&[9, 9][..])), "the commit before has cleared its mark");
         });
     }
@@ -443,7 +443,7 @@ mod tests {
         check(|mut claimed, [record, ..]| {
             fill(claimed.insert(record), 1);
             claimed.install(&mut (), &mut ());
-            assert!(claimed.claim.try_hold(0), "a commit gives the partition up");
+            assert!(claimed.claim.try_hold_all(&[0]), "a commit gives the partition up");
             fill(claimed.write(record), 2);
             assert_eq!(claimed.delete(record), Ok(true));
             assert_eq!(claimed.delete(record), Ok(false));
@@ -453,7 +453,7 @@ mod tests {
             fill(claimed.write(record), 4);
             assert_eq!(claimed.read(record), Ok(Some(&[4, 4][..])));
             claimed.abort();
-            assert!(claimed.claim.try_hold(0), "an abort gives the partition up");
+            assert!(claimed.claim.try_hold_all(&[0]), "an abort gives the partition up");
             assert_eq!(claimed.read(record), Ok(Some(&[1, 1][..])));
         });
     }
@@ -465,13 +465,13 @@ mod tests {
             assert_eq!(record.header().retire(), Retire::Later, "the insert may yet abort");
             claimed.install(&mut (), &mut ());
             assert_eq!(record.header().retire(), Retire::Alive);
-            assert!(claimed.claim.try_hold(0));
+            assert!(claimed.claim.try_hold_all(&[0]));
             assert_eq!(claimed.delete(record), Ok(true));
             assert_eq!(record.header().retire(), Retire::Later, "the delete may yet abort");
             claimed.install(&mut (), &mut ());
             assert_eq!(record.header().retire(), Retire::Done);
             assert_eq!(record.header().retire(), Retire::Done);
-            assert!(claimed.claim.try_hold(0));
+            assert!(claimed.claim.try_hold_all(&[0]));
             assert_eq!(claimed.read(record), Ok(None));
             assert_eq!(claimed.write(record), Ok(None));
             assert_eq!(claimed.delete(record), Ok(false));
@@ -514,12 +514,12 @@ mod tests {
             fill(claimed.insert(record), 1);
             fill(claimed.write(record), 2);
             claimed.install(&mut (), &mut heard);
-            assert!(claimed.claim.try_hold(0));
+            assert!(claimed.claim.try_hold_all(&[0]));
             fill(claimed.write(record), 3);
             assert_eq!(claimed.delete(record), Ok(true));
             fill(claimed.insert(record), 4);
             claimed.install(&mut (), &mut heard);
-            assert!(claimed.claim.try_hold(0));
+            assert!(claimed.claim.try_hold_all(&[0]));
             assert_eq!(claimed.delete(record), Ok(true));
             claimed.install(&mut (), &mut heard);
             assert_eq!(heard.0, [(None, Some(2)), (Some(2), Some(4)), (Some(4), None)]);

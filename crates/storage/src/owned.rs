@@ -135,7 +135,7 @@ impl<'db> PartitionClaim<'db> {
     /// Adds a partition if nobody holds it. Asking again for a partition that this claim holds never
     /// succeeds.
     #[inline]
-    pub fn try_hold(&mut self, number: usize) -> bool {
+    pub(crate) fn try_hold(&mut self, number: usize) -> bool {
         let partition = self.partitions.get(number);
         // Relaxed: who joins the line at this very moment may be passed once, and keeps its place.
         let is_taken = partition.waiting.load(Ordering::Relaxed) == 0 && partition.is_taken();
@@ -146,6 +146,7 @@ impl<'db> PartitionClaim<'db> {
     }
 
     /// Adds all of these partitions, or none if others hold one of them or wait for it.
+    #[inline]
     pub fn try_hold_all(&mut self, numbers: &[usize]) -> bool {
         let before = self.held.len();
         let all = numbers.iter().all(|&number| self.try_hold(number));
@@ -155,22 +156,31 @@ impl<'db> PartitionClaim<'db> {
         all
     }
 
-    /// Adds partitions, and waits while other claims hold them, in the order of arrival. For a claim that holds
-    /// nothing. A fiber that unwinds returns with none of them.
+    /// Adds partitions, and waits while other claims hold them, in the order of arrival. On a fiber that is being
+    /// unwound it does not wait, and returns with none of them if not all are free. If the fiber is unwound while it
+    /// waits, the claim keeps what it has taken until it is released.
     ///
     /// # Panics
-    /// If the numbers are not in ascending order.
+    /// If the claim holds a partition, and if the numbers are not in ascending order.
     pub fn hold_all(&mut self, numbers: &[usize]) {
+        assert!(self.held.is_empty(), "all partitions are asked for at once");
         assert!(numbers.is_sorted_by(|one, next| one < next), "partitions are taken in order, each once");
         let standing = Standing::at_the_ends(self.partitions, numbers, self.slot);
         // Only the first in a line looks at its partition.
         let is_first = waiter::wait_until(None, || standing.is_first());
         for &number in numbers {
             let partition = self.partitions.get(number);
-            if !is_first || !waiter::wait_until(None, || partition.is_taken()) {
+            // The claim has it at once: the fiber that waits may be unwound before it runs again.
+            let mut take = || {
+                let is_taken = partition.is_taken();
+                if is_taken {
+                    self.held.push(partition);
+                }
+                is_taken
+            };
+            if !is_first || !waiter::wait_until(None, &mut take) {
                 return self.release_all();
             }
-            self.held.push(partition);
         }
     }
 
@@ -230,8 +240,8 @@ fn owner<S: Shape<Data = Owned>>(record: RecordRef<'_, S>) -> *const Partition {
     record.owned().owner.load(Ordering::Relaxed)
 }
 
-/// A place in the line of each of these partitions. Dropped, it leaves them, and where it was the first the next one
-/// is.
+/// A place in the line of each of these partitions. When it is dropped, the slot leaves these lines, and the next slot
+/// becomes the first in each line where it was the first.
 struct Standing<'a, 'db> {
     partitions: &'db Partitions,
     numbers: &'a [usize],
@@ -241,7 +251,8 @@ struct Standing<'a, 'db> {
 impl<'a, 'db> Standing<'a, 'db> {
     /// Joins the lines of partitions whose numbers are in ascending order.
     fn at_the_ends(partitions: &'db Partitions, numbers: &'a [usize], slot: usize) -> Self {
-        // Invariant (3): all are held until the slot stands in each.
+        // Invariant (3): all are held until the slot stands in each. One latch for all who join several lines would
+        // be shared by all workers.
         let lines = numbers.iter().map(|&number| partitions.get(number).line.lock());
         let mut lines: Vec<_> = lines.collect();
         let mut firsts = 0;
@@ -281,5 +292,32 @@ impl Drop for Standing<'_, '_> {
 impl Drop for PartitionClaim<'_> {
     fn drop(&mut self) {
         self.release_all();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_leaves_a_line_moves_up_the_next_one_only_if_it_was_the_first() {
+        let partitions = Partitions::new(2, 3);
+        let [first, second, third] = [0, 1, 2].map(|slot| Standing::at_the_ends(&partitions, &[0, 1], slot));
+        drop(second);
+        assert!(first.is_first() && !third.is_first());
+        drop(first);
+        assert!(third.is_first());
+    }
+
+    #[test]
+    fn a_slot_is_first_when_it_is_so_in_all_its_lines() {
+        let partitions = Partitions::new(2, 3);
+        let one = Standing::at_the_ends(&partitions, &[0], 0);
+        let other = Standing::at_the_ends(&partitions, &[1], 1);
+        let both = Standing::at_the_ends(&partitions, &[0, 1], 2);
+        drop(one);
+        assert!(!both.is_first() && other.is_first());
+        drop(other);
+        assert!(both.is_first());
     }
 }

@@ -388,10 +388,11 @@ impl<S: Shape> TableStore<S> {
         let (groups, row_bytes) = GroupLayout::of::<S>(decl, mark, inside);
         assert!(!groups.is_empty(), "a table has a column group");
         let is_shared = groups.iter().zip(0..).any(|(group, number)| group.record != number);
-        let mut indexed = decl.groups.iter().zip(&groups).filter(|(group, _)| !group.indexes.is_empty());
-        let record = indexed.next().map(|(_, layout)| layout.record);
+        let indexed = decl.groups.iter().zip(&groups).filter(|(group, _)| !group.indexes.is_empty());
+        let mut records: Vec<_> = indexed.map(|(_, layout)| layout.record).collect();
+        records.sort_unstable();
         assert!(
-            !(schema.has_marks && indexed.any(|(_, layout)| Some(layout.record) == record)),
+            !schema.has_marks || records.is_sorted_by(|one, next| one < next),
             "the mark of a value tells the entries of one column group"
         );
         let version_bytes = |words: u32| version::version_head_bytes::<S>() + words as usize * 8;

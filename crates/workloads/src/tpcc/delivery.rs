@@ -8,8 +8,9 @@
 //! flag for each warehouse, which is set from the beginning of a Delivery to the end of its commit: a Delivery that
 //! finds it set commits without any work. An attempt that aborts before its commit leaves it set, so that no Delivery
 //! of the warehouse works afterwards. `tpcc.delivery=stop_at_abort` has this flag, and `skip_if_running` has it without
-//! that error, to measure what both change. Here an attempt that fails in its commit keeps the flag until it is tried
-//! again; there it gives it up.
+//! that error, to measure what both change. Here the flag is given up when the client hears of the commit, and an
+//! attempt that fails in its commit keeps it until it is tried again. A Delivery that its client drops then keeps it
+//! until the client's next Delivery of the warehouse, so that `--retry drop` says little about either.
 
 use core::iter;
 use core::ops::ControlFlow;

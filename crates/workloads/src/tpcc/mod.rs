@@ -511,7 +511,8 @@ mod tests {
                 let client = ClientId(client);
                 let delivery = Delivery { client, districts: 1..=10, warehouse: 1, carrier: 1, date: 1 };
                 let input = Input::Delivery(delivery);
-                mock.attempt(|txn| tpcc.execute(&input, &mut Scratch::default(), txn))
+                let output = mock.attempt(|txn| tpcc.execute(&input, &mut Scratch::default(), txn))?;
+                Ok::<_, Abort>((input, output))
             };
             // The attempt fails at an order whose customer is missing.
             let key = keys::OrderKey::new(1, 5, 8);
@@ -525,11 +526,16 @@ mod tests {
             let undelivered = mock.count(tpcc.tables.new_order);
             assert!(deliver(&mut mock, 0).is_ok());
             assert_eq!(mock.count(tpcc.tables.new_order) < undelivered, works_after, "{delivery}");
-            // Until the commit is told, others skip theirs, and the same client goes on.
-            for (client, works) in [(1, false), (0, works_after)] {
+            // Until the client hears of the commit, others skip theirs, and the same client goes on.
+            for (client, works, is_heard) in
+                [(1, false, true), (0, works_after, true), (1, works_after, false)]
+            {
                 let undelivered = mock.count(tpcc.tables.new_order);
-                assert!(deliver(&mut mock, client).is_ok());
+                let (input, output) = deliver(&mut mock, client).expect("it commits");
                 assert_eq!(mock.count(tpcc.tables.new_order) < undelivered, works, "{delivery}, {client}");
+                if is_heard {
+                    tpcc.committed(&mut Ledger::default(), &input, &output);
+                }
             }
         }
     }

@@ -86,7 +86,7 @@ impl Scheme for HStore {
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
         views: engine::Views::Consistent,
-        idea: "takes whole partitions at the begin, in order, and then works in place without any control",
+        idea: "takes the partitions of all its homes at the begin, and then works in place without any control",
     };
     type Settings = Settings;
     const WAITS: bool = true;

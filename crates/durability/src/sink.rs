@@ -200,10 +200,10 @@ impl Sink for LogSink {
             self.giver.append(head_of_write(table, group, kind, key.len()), key, row.unwrap_or_default());
             self.writes += 1;
         };
-        let without_mark = |row: &'_ [u64]| row.len() - self.mark_words;
+        let row = row.map(|row| &row[..row.len() - self.mark_words]);
         match &self.records[usize::from(table)] {
-            Records::One => append(record.group() as u16, row.map(|row| &row[..without_mark(row)])),
-            Records::All => append(ALL, row.map(|row| &row[..without_mark(row)])),
+            Records::One => append(record.group() as u16, row),
+            Records::All => append(ALL, row),
             Records::Some(parts) => {
                 for part in parts.iter().filter(|part| part.record == record.group()) {
                     append(part.group, row.map(|row| &row[part.place.clone()]));

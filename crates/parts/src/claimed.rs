@@ -242,7 +242,9 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
     /// The value of a record in a quiesced database. Takes its partition for the moment: others may be
     /// looking, too.
     pub fn latest(&mut self, record: RecordRef<'db, S>) -> Option<&[u64]> {
-        if let Some(partition) = record.partition() {
+        if let Some(partition) = record.partition()
+            && !self.claim.try_hold_all(&[partition])
+        {
             self.claim.hold_all(&[partition]);
         }
         let has_value = record.header().has_value();

@@ -138,7 +138,12 @@ impl<'db> PartitionClaim<'db> {
     pub(crate) fn try_hold(&mut self, number: usize) -> bool {
         let partition = self.partitions.get(number);
         // Relaxed: who joins the line at this very moment may be passed once, and keeps its place.
-        let is_taken = partition.waiting.load(Ordering::Relaxed) == 0 && partition.is_taken();
+        partition.waiting.load(Ordering::Relaxed) == 0 && self.take(partition)
+    }
+
+    #[inline]
+    fn take(&mut self, partition: &'db Partition) -> bool {
+        let is_taken = partition.is_taken();
         if is_taken {
             self.held.push(partition);
         }
@@ -168,19 +173,11 @@ impl<'db> PartitionClaim<'db> {
         let standing = Standing::at_the_ends(self.partitions, numbers, self.slot);
         // Only the first in a line looks at its partition.
         let is_first = waiter::wait_until(None, || standing.is_first());
-        for &number in numbers {
-            let partition = self.partitions.get(number);
-            // The claim has it at once: the fiber that waits may be unwound before it runs again.
-            let mut take = || {
-                let is_taken = partition.is_taken();
-                if is_taken {
-                    self.held.push(partition);
-                }
-                is_taken
-            };
-            if !is_first || !waiter::wait_until(None, &mut take) {
-                return self.release_all();
-            }
+        // The claim has each at once: a fiber that waits may be unwound before it runs again.
+        let partitions = self.partitions;
+        let mut hold = |&number: &usize| waiter::wait_until(None, || self.take(partitions.get(number)));
+        if !(is_first && numbers.iter().all(&mut hold)) {
+            self.release_all();
         }
     }
 

@@ -7,23 +7,12 @@
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-use storage::{Meta, Owned, Schema, Shape, Tables};
-
-#[derive(Debug, Default)]
-struct Nothing;
-
-impl Meta for Nothing {
-    fn reset(&self) {}
-
-    fn copy_final(&self, _: &Self) -> bool {
-        true
-    }
-}
+use storage::{Owned, Schema, Shape, Tables};
 
 struct Parts;
 
 impl Shape for Parts {
-    type Header = Nothing;
+    type Header = ();
     type Version = ();
     type Leaf = ();
     type Data = Owned;

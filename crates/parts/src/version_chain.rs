@@ -162,7 +162,17 @@ pub fn wait_for_decision<S: Chained>(
     version: VersionRef<'_, S>,
     deadline_ns: Option<u64>,
 ) -> bool {
-    waiter::wait_until(deadline_ns, || version.is_sealed() || slot.newest(record) != Some(version))
+    waiter::wait_until(deadline_ns, || is_decided(slot, record, version))
+}
+
+/// Whether a version that was found undecided, without the mark of a commit, is sealed or taken back.
+#[inline]
+pub fn is_decided<S: Chained>(
+    slot: &Slot<'_, S>,
+    record: RecordRef<'_, S>,
+    version: VersionRef<'_, S>,
+) -> bool {
+    version.is_sealed() || slot.newest(record) != Some(version)
 }
 
 /// The newest version of a record that is not `later` than the view of the reader.

@@ -439,7 +439,7 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
         }
         let Some(_guard) = self.growing.try_lock() else { return };
         for _ in 0..SPLITS_AT_A_TIME {
-            if self.overflows.in_use() * BUCKETS_PER_OVERFLOW > self.buckets() {
+            if self.overflows.about_in_use() * BUCKETS_PER_OVERFLOW > self.buckets() {
                 self.split_next(told);
             }
         }

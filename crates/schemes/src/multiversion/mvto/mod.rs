@@ -42,11 +42,10 @@ use engine::{
     settings,
 };
 use parts::version_chain::{
-    ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle, wait_for_decision, words_of,
+    ChainHead, VersionStamp, cut, is_absent, is_decided, leaving, retire, settle, words_of,
 };
-use parts::{GapMark, PendingWrites, Timestamps, value_before};
+use parts::{GapMark, PendingWrites, TimestampQueues, Timestamps, Turn, Waiter, value_before};
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
-use sync::clock;
 use sync::plant::is_planted;
 
 settings! {
@@ -67,7 +66,7 @@ settings! {
 #[derive(Debug)]
 pub struct Mvto {
     timestamps: Timestamps,
-    wait_ns: u64,
+    queues: TimestampQueues,
 }
 
 /// An attempt's private state.
@@ -75,7 +74,7 @@ pub struct Mvto {
 pub struct Txn<'db> {
     slot: Slot<'db, Mvto>,
     ts: u64,
-    wait_ns: u64,
+    queues: &'db TimestampQueues,
     writes: PendingWrites<'db, Mvto>,
     /// See [`Timestamps::watermark`].
     watermark_age: usize,
@@ -121,13 +120,14 @@ impl Scheme for Mvto {
     type Txn<'db> = Txn<'db>;
 
     fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
-        Ok(Self { timestamps: Timestamps::new(env.slots), wait_ns: settings.wait_us * 1_000 })
+        let queues = TimestampQueues::new(env.slots, settings.wait_us * 1_000);
+        Ok(Self { timestamps: Timestamps::new(env.slots), queues })
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
-        let (writes, wait_ns) = (PendingWrites::default(), self.wait_ns);
+        let (writes, queues) = (PendingWrites::default(), &self.queues);
         let watermark_age = self.timestamps.first_age(slot.id());
-        Txn { slot, ts: 0, wait_ns, writes, watermark_age }
+        Txn { slot, ts: 0, queues, writes, watermark_age }
     }
 
     #[inline]
@@ -150,7 +150,7 @@ impl Scheme for Mvto {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        match txn.see(record)? {
+        match txn.see(record, &mut None)? {
             Seen::Own(at) => Ok(txn.writes.value(at)),
             Seen::Value(version) => Ok(txn.slot.words(version)),
             Seen::Nothing => Ok(None),
@@ -164,10 +164,13 @@ impl Scheme for Mvto {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
+        let mut turn = None;
         loop {
-            let over = match txn.top(record)? {
+            let over = match txn.top(record, &mut turn)? {
                 Top::Own(at) => return Ok(txn.writes.words(at)),
-                Top::Of(over) if is_absent(over) => return txn.stays(record, false).map(|()| None),
+                Top::Of(over) if is_absent(over) => {
+                    return txn.stays(record, &mut turn, false).map(|()| None);
+                }
                 Top::Of(over) => over,
             };
             if let Some(at) = txn.write_over(record, over, how)? {
@@ -182,10 +185,13 @@ impl Scheme for Mvto {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
+        let mut turn = None;
         loop {
-            let over = match txn.top(record)? {
+            let over = match txn.top(record, &mut turn)? {
                 Top::Own(at) => return Ok(txn.writes.insert(at)),
-                Top::Of(over) if !is_absent(over) => return txn.stays(record, true).map(|()| None),
+                Top::Of(over) if !is_absent(over) => {
+                    return txn.stays(record, &mut turn, true).map(|()| None);
+                }
                 Top::Of(over) => over,
             };
             if let Some(at) = txn.write_over(record, over, Write::Blind)? {
@@ -196,10 +202,13 @@ impl Scheme for Mvto {
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        let mut turn = None;
         loop {
-            let over = match txn.top(record)? {
+            let over = match txn.top(record, &mut turn)? {
                 Top::Own(at) => return Ok(txn.writes.delete(at)),
-                Top::Of(over) if is_absent(over) => return txn.stays(record, false).map(|()| false),
+                Top::Of(over) if is_absent(over) => {
+                    return txn.stays(record, &mut turn, false).map(|()| false);
+                }
                 Top::Of(over) => over,
             };
             if let Some(at) = txn.write_over(record, over, Write::Blind)? {
@@ -288,8 +297,17 @@ impl<'db> Txn<'db> {
     /// Marks a record as read, unless a later version keeps earlier writers out, and finds the version to be read:
     /// invariant (2).
     #[inline]
-    fn see(&mut self, record: RecordRef<'db, Mvto>) -> Result<Seen<'db>, Abort> {
+    fn see(
+        &mut self,
+        record: RecordRef<'db, Mvto>,
+        turn: &mut Option<Turn<'db>>,
+    ) -> Result<Seen<'db>, Abort> {
         let mut next = self.slot.newest(record);
+        // Whoever has to wait leaves no mark yet: it would make earlier attempts too late that wait, too.
+        while let Some(version) = next.filter(|newest| self.is_in_the_way(*newest)) {
+            self.wait(record, version, turn)?;
+            next = self.slot.newest(record);
+        }
         let is_later = |newest: VersionRef<'_, Mvto>| {
             let is_decided = newest.is_sealed() || is_planted(&plants::MVTO_TRUSTS_UNDECIDED);
             is_decided && newest.meta().number() > self.ts
@@ -313,7 +331,7 @@ impl<'db> Txn<'db> {
             } else if is_planted(&plants::MVTO_SKIPS_PENDING) {
                 next = self.slot.older(version);
             } else {
-                self.wait(record, version)?;
+                self.wait(record, version, turn)?;
                 next = self.slot.newest(record);
             }
         }
@@ -323,7 +341,7 @@ impl<'db> Txn<'db> {
 
     /// Finds the version over which a write would go.
     #[inline]
-    fn top(&mut self, record: RecordRef<'db, Mvto>) -> Result<Top<'db>, Abort> {
+    fn top(&mut self, record: RecordRef<'db, Mvto>, turn: &mut Option<Turn<'db>>) -> Result<Top<'db>, Abort> {
         while let Some(version) = self.slot.newest(record) {
             let is_sealed = version.is_sealed();
             let wts = version.meta().number();
@@ -334,7 +352,7 @@ impl<'db> Txn<'db> {
             } else if wts == self.ts {
                 return Ok(Top::Own(self.writes.of(record)));
             }
-            self.wait(record, version)?;
+            self.wait(record, version, turn)?;
         }
         Ok(Top::Of(None))
     }
@@ -363,17 +381,32 @@ impl<'db> Txn<'db> {
     /// Reads whether a record has a value, as a look at its newest version has already told: from now on that
     /// stays so.
     #[inline]
-    fn stays(&mut self, record: RecordRef<'db, Mvto>, has_value: bool) -> Result<(), Abort> {
-        let is_so = !matches!(self.see(record)?, Seen::Nothing) == has_value;
+    fn stays(
+        &mut self,
+        record: RecordRef<'db, Mvto>,
+        turn: &mut Option<Turn<'db>>,
+        has_value: bool,
+    ) -> Result<(), Abort> {
+        let is_so = !matches!(self.see(record, turn)?, Seen::Nothing) == has_value;
         if is_so { Ok(()) } else { Err(Abort::ReadChanged) }
     }
 
-    /// Waits until an earlier attempt has decided about its version: invariant (3).
+    /// Whether a version is that of an earlier attempt which has not decided.
+    #[inline]
+    fn is_in_the_way(&self, version: VersionRef<'db, Mvto>) -> bool {
+        !version.is_sealed() && version.meta().number() < self.ts && !is_planted(&plants::MVTO_SKIPS_PENDING)
+    }
+
+    /// Waits until an earlier attempt has decided about its version, and those before this one in the queue have gone
+    /// on: invariant (3).
     #[cold]
-    fn wait(&self, record: RecordRef<'db, Mvto>, version: VersionRef<'db, Mvto>) -> Result<(), Abort> {
-        let deadline_ns = clock::now_ns().saturating_add(self.wait_ns);
-        let is_decided =
-            self.wait_ns > 0 && wait_for_decision(&self.slot, record, version, Some(deadline_ns));
-        if is_decided { Ok(()) } else { Err(Abort::Timeout) }
+    fn wait(
+        &self,
+        record: RecordRef<'db, Mvto>,
+        version: VersionRef<'db, Mvto>,
+        turn: &mut Option<Turn<'db>>,
+    ) -> Result<(), Abort> {
+        let waiter = Waiter { record: record.id(), ts: self.ts, slot: self.slot.id() };
+        self.queues.wait(turn, waiter, || is_decided(&self.slot, record, version))
     }
 }

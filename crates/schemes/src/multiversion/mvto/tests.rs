@@ -15,6 +15,7 @@ use sync::{fiber, waiter};
 
 use crate::multiversion::mvto::Mvto;
 use crate::tests::common::order::{Order, interleave};
+use crate::tests::common::scene::waits_end_in_the_order_of_timestamps;
 use crate::tests::common::{Cell, Named, Place, database};
 
 crate::tests::conformance!(crate::multiversion::mvto::entry::ENTRY);
@@ -294,4 +295,9 @@ fn keys_that_a_session_leaves_behind_can_be_inserted_again() {
     let inserted =
         (0..100).find_map(|_| session.attempt(&ticket(), |txn| txn.insert(rows, AT, &Named(2))).ok());
     assert_eq!(inserted, Some(true));
+}
+
+#[test]
+fn waits_for_a_version_end_in_the_order_of_timestamps() {
+    waits_end_in_the_order_of_timestamps::<Mvto>();
 }

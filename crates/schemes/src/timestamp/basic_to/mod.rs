@@ -50,11 +50,12 @@ use engine::{
     Ticket, Write, settings,
 };
 use parts::value_word::{LOCK as LATCH, NO_VALUE, RETIRED, STATUS_BITS as WTS_SHIFT};
-use parts::{BufferedWrites, Buffers, CopyBuffer, GapMark, Timestamps, ValueWord};
+use parts::{
+    BufferedWrites, Buffers, CopyBuffer, GapMark, TimestampQueues, Timestamps, Turn, ValueWord, Waiter,
+};
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
-use sync::{clock, waiter};
 
 settings! {
     /// The settings of the scheme.
@@ -80,7 +81,7 @@ settings! {
 #[derive(Debug)]
 pub struct BasicTo {
     timestamps: Timestamps,
-    wait_ns: u64,
+    queues: TimestampQueues,
     has_thomas_rule: bool,
 }
 
@@ -192,7 +193,7 @@ enum Want {
 pub struct Txn<'db> {
     slot: Slot<'db, BasicTo>,
     ts: u64,
-    wait_ns: u64,
+    queues: &'db TimestampQueues,
     has_thomas_rule: bool,
     writes: BufferedWrites<'db, BasicTo, Fate>,
     /// The copy that the last read lent.
@@ -226,7 +227,7 @@ impl Scheme for BasicTo {
     fn new(settings: &Settings, env: Env) -> Result<Self, SettingError> {
         Ok(Self {
             timestamps: Timestamps::new(env.slots),
-            wait_ns: settings.wait_us * 1_000,
+            queues: TimestampQueues::new(env.slots, settings.wait_us * 1_000),
             has_thomas_rule: settings.thomas,
         })
     }
@@ -234,7 +235,7 @@ impl Scheme for BasicTo {
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
             ts: 0,
-            wait_ns: self.wait_ns,
+            queues: &self.queues,
             has_thomas_rule: self.has_thomas_rule && !slot.tables().has_marks(),
             writes: BufferedWrites::new(&slot),
             copy: CopyBuffer::default(),
@@ -268,7 +269,8 @@ impl Scheme for BasicTo {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        let latched = txn.read_rule(record)?;
+        let mut turn = None;
+        let latched = txn.read_rule(record, &mut turn)?;
         if !is_planted(&plants::BASIC_TO_MARKS_NO_READS) {
             latched.header.raise_rts(txn.ts);
         }
@@ -446,7 +448,11 @@ impl<'db> Txn<'db> {
     /// Latches a record that may be read: no later attempt has written it, and no earlier one is about to. Invariant
     /// (3).
     #[inline]
-    fn read_rule(&self, record: RecordRef<'db, BasicTo>) -> Result<Latched<'db>, Abort> {
+    fn read_rule(
+        &self,
+        record: RecordRef<'db, BasicTo>,
+        turn: &mut Option<Turn<'db>>,
+    ) -> Result<Latched<'db>, Abort> {
         loop {
             let latched = Latched::new(record)?;
             if latched.wts() > self.ts && !is_planted(&plants::BASIC_TO_READS_LATER) {
@@ -457,7 +463,7 @@ impl<'db> Txn<'db> {
                 return Ok(latched);
             }
             drop(latched);
-            self.wait(record, prewrite)?;
+            self.wait(record, prewrite, turn)?;
         }
     }
     // ANCHOR_END: rule
@@ -473,7 +479,8 @@ impl<'db> Txn<'db> {
             self.writes.push(record, Some(room), Fate::Dropped);
             return Ok(Some(at));
         }
-        let latched = self.read_rule(record)?;
+        let mut turn = None;
+        let latched = self.read_rule(record, &mut turn)?;
         let header = latched.header;
         let is_refused = latched.has_value() == (want == Want::Insert);
         // An access that depends on the value, or gives the record one, is a read of it.
@@ -508,12 +515,16 @@ impl<'db> Txn<'db> {
         Ok(latched.wts() > self.ts && latched.has_value() && latched.header.rts() <= self.ts)
     }
 
-    /// Waits until a prewrite of an earlier attempt is gone: invariant (4).
+    /// Waits until a prewrite of an earlier attempt is gone, and those before this one in the queue have gone on:
+    /// invariant (4).
     #[cold]
-    fn wait(&self, record: RecordRef<'db, BasicTo>, prewrite: u64) -> Result<(), Abort> {
-        let deadline_ns = clock::now_ns().saturating_add(self.wait_ns);
-        let is_gone = || record.header().prewrite() != prewrite;
-        let may_go_on = self.wait_ns > 0 && waiter::wait_until(Some(deadline_ns), is_gone);
-        if may_go_on { Ok(()) } else { Err(Abort::Timeout) }
+    fn wait(
+        &self,
+        record: RecordRef<'db, BasicTo>,
+        prewrite: u64,
+        turn: &mut Option<Turn<'db>>,
+    ) -> Result<(), Abort> {
+        let waiter = Waiter { record: record.id(), ts: self.ts, slot: self.slot.id() };
+        self.queues.wait(turn, waiter, || record.header().prewrite() != prewrite)
     }
 }

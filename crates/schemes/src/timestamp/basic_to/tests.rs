@@ -6,6 +6,7 @@ use engine::{
     Abort, Attempt, Database, Direction, Homes, Lookup, Schema, Scheme, Table, Ticket, Transaction,
 };
 
+use crate::tests::common::scene::waits_end_in_the_order_of_timestamps;
 use crate::tests::common::{Cell, Given, Place, database_with};
 use crate::timestamp::basic_to::BasicTo;
 
@@ -201,4 +202,9 @@ fn a_row_that_was_deleted_stays_for_those_who_come_before_that() {
     });
     assert_eq!(early, Err(Abort::TooLate), "it is not missing");
     assert_eq!(commit(&db, |txn| read(table, txn)), Ok(None));
+}
+
+#[test]
+fn waits_for_a_version_end_in_the_order_of_timestamps() {
+    waits_end_in_the_order_of_timestamps::<BasicTo>();
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::bench::{Build, binary};
-use crate::house::{House, output};
+use crate::house::{Checked, House, output};
 use crate::new_scheme::Unmade;
 
 /// The durations of the two runs of a scheme, in seconds under valgrind. The difference of the runs removes the
@@ -38,12 +38,58 @@ struct Runs<'w> {
     set: Vec<&'w str>,
 }
 
+/// The counts that are recorded, by workload and scheme.
+const RECORDED: &str = "xtask/path_lengths.toml";
+
+/// The share by which a count may exceed the recorded one: counts of one build differ by a third of it.
+const TOLERANCE: f64 = 0.06;
+
+/// Counts the instructions of the schemes and workloads whose counts are recorded, and fails where there are more.
+pub(crate) fn compare(house: &House) -> Checked {
+    has_valgrind()?;
+    let contend = binary(house, Build::Released)?;
+    let path = house.root.join(RECORDED);
+    let cannot = |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", path.display());
+    let text = std::fs::read_to_string(&path).map_err(|error| cannot(&error))?;
+    let recorded: toml::Table = text.parse().map_err(|error: toml::de::Error| cannot(&error))?;
+    let mut longer = Vec::new();
+    for (workload, of) in &recorded {
+        let set = of
+            .get("set")
+            .and_then(toml::Value::as_array)
+            .ok_or_else(|| cannot(&"a workload without `set`"))?;
+        let set = set.iter().filter_map(toml::Value::as_str).flat_map(|value| ["--set", value]).collect();
+        let runs = Runs { contend: &contend, workload, workers: "1", set };
+        let counts = of.get("instructions").and_then(toml::Value::as_table);
+        for (scheme, before) in counts.ok_or_else(|| cannot(&"a workload without `instructions`"))? {
+            let before = before.as_integer().ok_or_else(|| cannot(&"a count that is no integer"))? as f64;
+            let now = runs.each(scheme)?.instructions;
+            println!(
+                "{workload} {scheme}: {now:.0} instructions, recorded {before:.0}, ratio {:.3}",
+                now / before
+            );
+            if now > before * (1.0 + TOLERANCE) {
+                longer.push(format!("{scheme} on {workload} ({now:.0}, recorded {before:.0})"));
+            }
+        }
+    }
+    if longer.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("longer than {RECORDED} says: {}", longer.join(", ")))
+    }
+}
+
+/// Whether there is valgrind.
+fn has_valgrind() -> Checked {
+    let is_there = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_ok();
+    let says = "valgrind is not there: install it, for example with `apt-get install valgrind`";
+    if is_there { Ok(()) } else { Err(says.to_owned()) }
+}
+
 /// Counts the instructions and misses of every scheme on a workload, and prints a table.
 pub(crate) fn count(house: &House, words: &[&str]) -> Result<(), Unmade> {
-    if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
-        let says = "valgrind is not there: install it, for example with `apt-get install valgrind`";
-        return Err(Unmade::Failed(says.to_owned()));
-    }
+    has_valgrind().map_err(Unmade::Failed)?;
     let misused = || Unmade::Refused(format!("`cargo xtask path-length {FORM}`"));
     let [workload, rest @ ..] = words else { return Err(misused()) };
     let contend = binary(house, Build::Released).map_err(Unmade::Failed)?;
@@ -82,8 +128,7 @@ impl Runs<'_> {
         );
         let mut unit = None;
         for scheme in [first].into_iter().chain(others) {
-            let [short, long] = SECONDS.map(|seconds| self.tally(scheme, seconds));
-            let Each { instructions, misses: [d1, l2], transactions } = Each::of(&short?, &long?)?;
+            let Each { instructions, misses: [d1, l2], transactions } = self.each(scheme)?;
             let ratio = instructions / *unit.get_or_insert(instructions);
             let simulated = self.simulated_ns(scheme)? / instruction_ns;
             let to_native = simulated / instructions;
@@ -93,6 +138,12 @@ impl Runs<'_> {
             );
         }
         Ok(())
+    }
+
+    /// Counts a scheme.
+    fn each(&self, scheme: &str) -> Result<Each, String> {
+        let [short, long] = SECONDS.map(|seconds| self.tally(scheme, seconds));
+        Each::of(&short?, &long?)
     }
 
     /// Simulates one core, and returns the nanoseconds of a transaction in which the core executed instructions.

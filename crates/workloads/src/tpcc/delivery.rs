@@ -144,9 +144,10 @@ impl Tpcc {
             (row.customer, row.lines)
         })?)?;
         txn.prefetch(tables.customer, iter::once(CustomerKey::new(warehouse, district, customer)));
+        let keys = (1..=lines).map(|line| OrderLineKey::new(warehouse, district, order, line));
+        txn.prefetch(tables.order_line, keys.clone());
         let mut sum: i64 = 0;
-        for line in 1..=lines {
-            let key = OrderLineKey::new(warehouse, district, order, line);
+        for key in keys {
             let amount = txn.update(tables.order_line, key, |row| {
                 row.delivery_date = input.date;
                 row.amount

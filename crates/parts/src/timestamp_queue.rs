@@ -7,7 +7,7 @@
 //!
 //! INVARIANTS
 //! (1) The attempts of a room stand in the order of their timestamps, each once.
-//! (2) The first of a record has the sign of its slot set. It goes out only when an earlier attempt joins, which gets it.
+//! (2) The first of a record has the sign of its slot set, and the others of the record have not.
 //! (3) Waits in a queue go from later to earlier timestamps, so that they close no circle that the scheme has not.
 
 use engine::Abort;

@@ -48,6 +48,9 @@ pub trait CoreKey: Copy + Ord + Debug {
     /// See [`IndexRef::peek`].
     fn peek<S: Shape>(self, index: IndexRef<'_, S>) -> Option<RowRef<'_, S>>;
 
+    /// See [`IndexRef::peek_each`].
+    fn peek_each<'db, S: Shape>(keys: &[Self], index: IndexRef<'db, S>, found: &mut [Option<RowRef<'db, S>>]);
+
     /// See [`IndexRef::prefetch`].
     fn prefetch<S: Shape>(self, index: IndexRef<'_, S>);
 
@@ -114,6 +117,15 @@ impl CoreKey for u64 {
     #[inline(always)]
     fn peek<S: Shape>(self, index: IndexRef<'_, S>) -> Option<RowRef<'_, S>> {
         index.peek(self)
+    }
+
+    #[inline]
+    fn peek_each<'db, S: Shape>(
+        keys: &[Self],
+        index: IndexRef<'db, S>,
+        found: &mut [Option<RowRef<'db, S>>],
+    ) {
+        index.peek_each(keys, found);
     }
 
     #[inline]
@@ -196,6 +208,19 @@ impl CoreKey for AnyKey {
     }
 
     #[inline]
+    fn peek_each<'db, S: Shape>(
+        keys: &[Self],
+        index: IndexRef<'db, S>,
+        found: &mut [Option<RowRef<'db, S>>],
+    ) {
+        let mut found = found.iter_mut();
+        index.index.peek_each_any(keys, &mut |row| {
+            let row = row.map(|row: RowPtr| RowRef { at: row.get(), table: index.table });
+            *found.next().expect("as many as keys") = row;
+        });
+    }
+
+    #[inline]
     fn prefetch<S: Shape>(self, index: IndexRef<'_, S>) {
         index.prefetch_any(&self);
     }
@@ -265,6 +290,17 @@ impl<L: LeafMeta> AnyIndex<L> {
             (Self::Hash1(hash), AnyKey::One(key)) => hash.peek(*key),
             (Self::Hash2(hash), AnyKey::Two(key)) => hash.peek(*key),
             _ => panic!("{OTHER_WIDTH}"),
+        }
+    }
+
+    #[inline(never)]
+    fn peek_each_any(&self, keys: &[AnyKey], found: &mut dyn FnMut(Option<RowPtr>)) {
+        let keys = keys.iter().copied();
+        match self {
+            Self::Tree1(tree) => tree.peek_each(keys.map(IndexedKey::typed)).for_each(found),
+            Self::Tree2(tree) => tree.peek_each(keys.map(IndexedKey::typed)).for_each(found),
+            Self::Tree6(tree) => tree.peek_each(keys.map(IndexedKey::typed)).for_each(found),
+            Self::Hash1(_) | Self::Hash2(_) | Self::Heap => panic!("the index is not ordered"),
         }
     }
 
@@ -490,7 +526,7 @@ mod tests {
         for (number, row) in rows.iter().enumerate() {
             let key = key(number as u64);
             let Ok(found) = key.any().get(index, |_| Ok::<_, Infallible>(()));
-            let all = [found, key.any().peek(index), index.peek(key)];
+            let all = [found, index.peek_any(&key.any()), index.peek(key)];
             assert!(all.iter().all(|found| found.is_some_and(|found| found.is(*row))), "{key:?}");
         }
         let mut missed = 0;
@@ -501,6 +537,16 @@ mod tests {
         assert!(matches!(none, Ok(None)) && missed == 1);
         assert!(matches!(key(ROWS).any().get(index, |_| Err("stopped")), Err("stopped")));
         if lookup == Lookup::Ordered {
+            let keys: Vec<K> = (0..2 * ROWS).map(key).collect();
+            let (mut typed, mut any) = (vec![None; keys.len()], vec![None; keys.len()]);
+            index.peek_each(&keys, &mut typed);
+            AnyKey::peek_each(&keys.iter().map(|key| key.any()).collect::<Vec<_>>(), index, &mut any);
+            for found in [typed, any] {
+                assert!(
+                    found.iter().zip(&rows).all(|(found, row)| found.is_some_and(|found| found.is(*row)))
+                );
+                assert!(found[rows.len()..].iter().all(Option::is_none));
+            }
             let keys = (Bound::Included(key(5).any()), Bound::Excluded(key(90).any()));
             let mut walked = Heard::default();
             let Ok(()) = AnyKey::scan(index, keys, Direction::Backward, &mut walked);

@@ -860,6 +860,24 @@ impl<'db, S: Shape> IndexRef<'db, S> {
         found.map(|row| RowRef { at: row.get(), table: self.table })
     }
 
+    /// Whether the index is ordered.
+    #[inline]
+    pub fn is_ordered(self) -> bool {
+        matches!(self.index, AnyIndex::Tree1(_) | AnyIndex::Tree2(_) | AnyIndex::Tree6(_))
+    }
+
+    /// Finds the rows of keys in an ordered index: like [`peek`](Self::peek) for each, with fewer steps for neighbours.
+    ///
+    /// # Panics
+    /// When the index is not ordered.
+    #[inline]
+    pub fn peek_each<K: IndexedKey>(self, keys: &[K], found: &mut [Option<RowRef<'db, S>>]) {
+        let peeked = self.tree::<K>().peek_each(keys.iter().copied());
+        for (found, row) in found.iter_mut().zip(peeked) {
+            *found = row.map(|row| RowRef { at: row.get(), table: self.table });
+        }
+    }
+
     /// Asks for the memory that a search for the key will touch first.
     #[inline]
     pub fn prefetch<K: IndexedKey>(self, key: K) {

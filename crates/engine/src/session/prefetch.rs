@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 
-use storage::{CoreKey, Groups, RowRef, TableId, Which};
+use storage::{CoreKey, Groups, IndexRef, RowRef, TableId, Which};
 
 use super::Attempt;
 use crate::{Observer, Scheme, Sink};
@@ -43,13 +43,17 @@ pub(super) fn in_chunks<K: CoreKey>(keys: impl Iterator<Item = K>, mut pass: imp
 
 impl<S: Scheme, O: Observer, L: Sink> Attempt<'_, '_, S, O, L> {
     /// Asks for the memory of rows ahead of their use: the index's first, by several keys before it is searched, then
-    /// that of the rows' records with these column groups, and last, if that is elsewhere, that of their values.
+    /// that of the rows' records with these column groups, and last, if that is elsewhere, that of their values. There
+    /// are at most [`CHUNK`] keys.
     #[inline(never)]
     pub(super) fn prefetch_words<K: CoreKey>(&self, (table, groups): GroupsOf, keys: &[K]) {
         if self.session.is_planned() {
             return;
         }
         let index = self.tables().get(table).index(Which::Primary);
+        if index.is_ordered() {
+            return prefetch_in_order(index, groups, keys);
+        }
         for key in keys {
             key.prefetch(index);
         }
@@ -62,6 +66,21 @@ impl<S: Scheme, O: Observer, L: Sink> Attempt<'_, '_, S, O, L> {
         }
         if let Some(values) = values {
             values.finish();
+        }
+    }
+}
+
+/// The same in an ordered index, where the keys are often neighbours.
+#[inline(never)]
+fn prefetch_in_order<S: Scheme, K: CoreKey>(index: IndexRef<'_, S>, groups: Range<usize>, keys: &[K]) {
+    let mut rows = [None; CHUNK];
+    K::peek_each(keys, index, &mut rows[..keys.len()]);
+    for row in rows.iter().flatten() {
+        row.prefetch(groups.clone());
+    }
+    if index.table().has_values_apart() {
+        for row in rows.iter().flatten() {
+            row.prefetch_newest(groups.clone());
         }
     }
 }

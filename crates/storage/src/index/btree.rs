@@ -314,6 +314,24 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         }
     }
 
+    /// Like [`peek`](Self::peek), for keys of which neighbours mostly stand in one leaf: the leaf of a key is looked at
+    /// first for the next one.
+    pub fn peek_each(&self, keys: impl Iterator<Item = K>) -> impl Iterator<Item = Option<RowPtr>> {
+        let mut last: Option<(&Leaf<K, L, LEAF>, u64)> = None;
+        keys.map(move |key| {
+            let beside = last.and_then(|(leaf, version)| {
+                let row = leaf.find(key)?;
+                if leaf.head.latch.validate(version) { self.made(leaf, key, Some(row)) } else { None }
+            });
+            beside.or_else(|| {
+                let (leaf, version) = self.leaf_for(key, prefetch_node);
+                last = Some((leaf, version));
+                let row = leaf.find(key);
+                if leaf.head.latch.validate(version) { self.made(leaf, key, row) } else { self.peek(key) }
+            })
+        })
+    }
+
     /// Asks for the memory of the leaf for a key, unless that means to wait for memory other than that of inner
     /// nodes. A hint.
     #[inline]

@@ -25,10 +25,11 @@
 //!             (4) Timestamps come from one counter, so their order is that of real time.
 //! DEPARTURES  The mark is one per record, as in `DBx1000`: versions are never put in the middle of a chain, for
 //!             which Reed's scheme needs a mark in each. That would spare blind writes an abort, and nothing
-//!             else: a write that reads first finds the later writer's mark. An attempt does not queue for a
-//!             version but waits until the one in its way is decided and looks again; after `mvto.wait_us` it
-//!             aborts, so that a client that thinks within its transaction delays nobody for longer. Versions
-//!             are given up by a watermark of all attempts, not when their array is full.
+//!             else: a write that reads first finds the later writer's mark. Who waits for a version stands in a
+//!             queue beside the records and goes on in the order of timestamps, but an attempt that never waited
+//!             may come between; after `mvto.wait_us` a waiting attempt aborts, so that a client that thinks
+//!             within its transaction delays nobody for longer. Versions are given up by a watermark of all
+//!             attempts, not when their array is full.
 
 pub mod entry;
 pub mod plants;
@@ -302,12 +303,8 @@ impl<'db> Txn<'db> {
         record: RecordRef<'db, Mvto>,
         turn: &mut Option<Turn<'db>>,
     ) -> Result<Seen<'db>, Abort> {
-        let mut next = self.slot.newest(record);
-        // Whoever has to wait leaves no mark yet: it would make earlier attempts too late that wait, too.
-        while let Some(version) = next.filter(|newest| self.is_in_the_way(*newest)) {
-            self.wait(record, version, turn)?;
-            next = self.slot.newest(record);
-        }
+        // Who has to wait leaves no mark yet: it would make earlier attempts too late that wait, too.
+        let mut next = self.newest_in_reach(record, turn)?;
         let is_later = |newest: VersionRef<'_, Mvto>| {
             let is_decided = newest.is_sealed() || is_planted(&plants::MVTO_TRUSTS_UNDECIDED);
             is_decided && newest.meta().number() > self.ts
@@ -331,13 +328,28 @@ impl<'db> Txn<'db> {
             } else if is_planted(&plants::MVTO_SKIPS_PENDING) {
                 next = self.slot.older(version);
             } else {
-                self.wait(record, version, turn)?;
-                next = self.slot.newest(record);
+                next = self.newest_in_reach(record, turn)?;
             }
         }
         Ok(Seen::Nothing)
     }
     // ANCHOR_END: see
+
+    /// The newest version of a record, once it is not one about which an earlier attempt has to decide.
+    #[inline]
+    fn newest_in_reach(
+        &self,
+        record: RecordRef<'db, Mvto>,
+        turn: &mut Option<Turn<'db>>,
+    ) -> Result<Option<VersionRef<'db, Mvto>>, Abort> {
+        loop {
+            let newest = self.slot.newest(record);
+            let Some(version) = newest.filter(|newest| self.is_in_the_way(*newest)) else {
+                return Ok(newest);
+            };
+            self.wait(record, version, turn)?;
+        }
+    }
 
     /// Finds the version over which a write would go.
     #[inline]

@@ -101,6 +101,12 @@ fn agrees_with_model<K: TestKey, const LEAF: usize, const INNER: usize>(
                 assert_eq!(misses, i32::from(!model.contains_key(&key)));
                 tree.prefetch(key);
                 assert_eq!(tree.peek(key).map(number), model.get(&key).copied());
+                let beside = model.range(key..).take(5).map(|(beside, _)| *beside);
+                let asked: Vec<_> =
+                    [key].into_iter().chain(beside).chain([K::nth(random.below(keys), keys)]).collect();
+                let found: Vec<_> = tree.peek_each(asked.iter().copied()).flatten().map(number).collect();
+                let there: Vec<_> = asked.iter().filter_map(|key| model.get(key).copied()).collect();
+                assert_eq!(found, there);
             }
             _ => {
                 let other = K::nth(random.below(keys), keys);

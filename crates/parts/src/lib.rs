@@ -59,7 +59,7 @@ pub use placeholders::{Own, OwnVersions};
 pub use read_locks::NotLocked;
 pub use rehearsed_writes::RehearsedWrites;
 pub use temperature::Temperature;
-pub use timestamp_queue::{TimestampQueues, Turn, Waiter};
+pub use timestamp_queue::{QueuePlace, QueuedAccess, TimestampQueues, Waiter};
 pub use timestamps::{Cadence, Timestamps, refresh_every};
 pub use value_word::ValueWord;
 pub use version_plan::{VersionPlan, own_version, push_numbered};

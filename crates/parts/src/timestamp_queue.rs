@@ -1,18 +1,29 @@
 //! Queues of attempts that wait for an earlier one to decide: they go on in the order of their timestamps.
 //!
-//! Where timestamps order all accesses to a record, an attempt that goes on before an earlier one makes that one too
+//! Where timestamps order all accesses to a record, an attempt that goes on before an earlier one can make that one too
 //! late. So those that wait for one record stand in its queue (Bernstein and Goodman's data managers buffer what is not
-//! ready yet in the order of timestamps; so does `DBx1000`). The queue is advice: it says who tries first, and the rule
-//! of the scheme decides who may, so an attempt that never waited may still come before those that did.
+//! ready yet in the order of timestamps; so does `DBx1000`). Reads do not make each other too late: those without a
+//! write between them go on together. The queue is advice: it says who tries first, and the rule of the scheme decides
+//! who may, so an attempt that never waited may still come before those that did.
 //!
 //! INVARIANTS
-//! (1) The attempts of a room stand in the order of their timestamps, each once.
-//! (2) The first of a record has the sign of its slot set, and the others of the record have not.
-//! (3) Waits in a queue go from later to earlier timestamps, so that they close no circle that the scheme has not.
+//! (1) The attempts of a stripe stand in the order of their timestamps. A slot stands in one queue at a time.
+//! (2) For each attempt that stands in a queue, `may_try` of its slot is true if nobody is before it in the queue, or,
+//!     for a read, nobody who writes; and false otherwise.
+//! (3) In a queue an attempt waits only for attempts with earlier timestamps, so queues add no cycle of waits.
 
 use engine::Abort;
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Latched, Padded, clock, hint, waiter};
+
+/// The access to a record that an attempt waits to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueuedAccess {
+    /// To read it.
+    Read,
+    /// To write it.
+    Write,
+}
 
 /// An attempt that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,40 +34,51 @@ pub struct Waiter {
     pub ts: u64,
     /// The slot of the attempt.
     pub slot: usize,
+    /// The access that it wants to make.
+    pub access: QueuedAccess,
+}
+
+/// A waiter in a queue.
+#[derive(Debug)]
+struct Entry {
+    waiter: Waiter,
+    /// The value of `may_try` of its slot.
+    may_try: bool,
 }
 
 /// The queues of all records.
 #[derive(Debug)]
 pub struct TimestampQueues {
     /// Each has the queues of the records whose ids fall to it.
-    rooms: Box<[Padded<Latched<Vec<Waiter>>>]>,
-    /// For each slot, whether its attempt is the first in the queue in which it stands.
-    is_first: Box<[Padded<AtomicBool>]>,
+    stripes: Box<[Padded<Latched<Vec<Entry>>>]>,
+    /// For each slot, whether it is the turn of its attempt.
+    may_try: Box<[Padded<AtomicBool>]>,
     wait_ns: u64,
 }
 
 impl TimestampQueues {
-    /// Makes queues for this many slots, in which an attempt waits for `wait_ns` nanoseconds at most; with 0, nobody
-    /// waits.
+    /// Makes queues for this many slots. An attempt waits for each decision for `wait_ns` nanoseconds at most; with 0,
+    /// nobody waits.
     pub fn new(slots: usize, wait_ns: u64) -> Self {
-        let rooms = (4 * slots).next_power_of_two();
+        let stripes = (4 * slots).next_power_of_two();
         Self {
-            rooms: (0..rooms).map(|_| Padded::default()).collect(),
-            is_first: (0..slots).map(|_| Padded::default()).collect(),
+            stripes: (0..stripes).map(|_| Padded::default()).collect(),
+            may_try: (0..slots).map(|_| Padded::default()).collect(),
             wait_ns,
         }
     }
 
-    /// Waits until everybody who is earlier in the queue has gone on and `is_over` holds, which says that the attempt
-    /// in the way has decided. The attempt keeps its place, which is put into `turn`, until that is dropped: after its
-    /// access.
+    /// Waits until it is the turn of the attempt and `is_over` holds, which says that the attempt in its way has
+    /// decided. If the time is over before its turn comes, but the attempt in its way has decided, the wait ends, too:
+    /// the caller looks again, and may have to wait for the next one. The attempt stands in the queue until
+    /// `place` is dropped, which is to be after its access.
     ///
     /// # Errors
-    /// The time is over.
+    /// The time is over, and the attempt in the way has not decided.
     #[cold]
     pub fn wait<'q>(
         &'q self,
-        turn: &mut Option<Turn<'q>>,
+        place: &mut Option<QueuePlace<'q>>,
         waiter: Waiter,
         is_over: impl Fn() -> bool,
     ) -> Result<(), Abort> {
@@ -64,62 +86,78 @@ impl TimestampQueues {
             return Err(Abort::Timeout);
         }
         let deadline_ns = clock::now_ns().saturating_add(self.wait_ns);
-        let turn = turn.get_or_insert_with(|| self.join(waiter));
-        let may_go_on = waiter::wait_until(Some(deadline_ns), || turn.is_first() && is_over());
+        let place = place.get_or_insert_with(|| self.join(waiter));
+        let stands = (place.waiter.record, place.waiter.ts, place.waiter.slot);
+        debug_assert!(
+            stands == (waiter.record, waiter.ts, waiter.slot),
+            "an attempt stands in one queue at a time"
+        );
+        let may_go_on = waiter::wait_until(Some(deadline_ns), || place.may_try() && is_over()) || is_over();
         if may_go_on { Ok(()) } else { Err(Abort::Timeout) }
     }
 
-    fn join(&self, waiter: Waiter) -> Turn<'_> {
-        let mut room = self.room(waiter.record).lock();
-        let place = room.partition_point(|other| other.ts < waiter.ts);
-        let is_first = !room[..place].iter().any(|other| other.record == waiter.record);
-        if is_first && let Some(next) = room[place..].iter().find(|other| other.record == waiter.record) {
-            self.tell(next.slot, false);
-        }
-        self.tell(waiter.slot, is_first);
-        room.insert(place, waiter);
-        hint::writes(&room[place..]);
-        Turn { queues: self, waiter }
+    fn join(&self, waiter: Waiter) -> QueuePlace<'_> {
+        let mut stripe = self.stripe(waiter.record).lock();
+        hint::reads(&stripe[..]);
+        let at = stripe.partition_point(|other| other.waiter.ts < waiter.ts);
+        self.tell(waiter.slot, false);
+        stripe.insert(at, Entry { waiter, may_try: false });
+        hint::writes(&stripe[at..]);
+        self.tell_all(&mut stripe, waiter.record);
+        QueuePlace { queues: self, waiter }
     }
 
     fn leave(&self, waiter: Waiter) {
-        let mut room = self.room(waiter.record).lock();
-        let place = room.iter().position(|other| *other == waiter).expect("who leaves a queue stands in it");
-        room.remove(place);
-        hint::writes(&room[place..]);
-        if !room[..place].iter().any(|other| other.record == waiter.record)
-            && let Some(next) = room[place..].iter().find(|other| other.record == waiter.record)
-        {
-            self.tell(next.slot, true);
+        let mut stripe = self.stripe(waiter.record).lock();
+        hint::reads(&stripe[..]);
+        let at =
+            stripe.iter().position(|other| other.waiter == waiter).expect("who leaves a queue stands in it");
+        stripe.remove(at);
+        hint::writes(&stripe[at..]);
+        self.tell_all(&mut stripe, waiter.record);
+    }
+
+    /// Tells those whose turn it has become, or is no more: invariant (2).
+    fn tell_all(&self, stripe: &mut [Entry], record: usize) {
+        let (mut is_first, mut reads_alone) = (true, true);
+        for entry in stripe.iter_mut().filter(|entry| entry.waiter.record == record) {
+            reads_alone &= entry.waiter.access == QueuedAccess::Read;
+            let may_try = is_first || reads_alone;
+            is_first = false;
+            if may_try != entry.may_try {
+                entry.may_try = may_try;
+                self.tell(entry.waiter.slot, may_try);
+            }
         }
     }
 
-    fn room(&self, record: usize) -> &Latched<Vec<Waiter>> {
-        // Fibonacci hashing: the upper bits depend on all bits of the id.
-        let hash = (record as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        &self.rooms[(hash >> 32) as usize & (self.rooms.len() - 1)]
+    fn tell(&self, slot: usize, may_try: bool) {
+        self.may_try[slot].store(may_try, Ordering::Relaxed); // Relaxed: advice, see the header.
     }
 
-    fn tell(&self, slot: usize, is_first: bool) {
-        self.is_first[slot].store(is_first, Ordering::Relaxed); // Relaxed: advice, see the header.
+    fn stripe(&self, record: usize) -> &Latched<Vec<Entry>> {
+        // Fibonacci hashing: the topmost bits depend on all bits of the id. There are two stripes or more, so that the
+        // shift is less than the width.
+        let hash = (record as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        &self.stripes[(hash >> (u64::BITS - self.stripes.len().ilog2())) as usize]
     }
 }
 
 /// The place of an attempt in a queue, until dropped.
 #[derive(Debug)]
 #[must_use = "a place is for the access that follows the wait"]
-pub struct Turn<'q> {
+pub struct QueuePlace<'q> {
     queues: &'q TimestampQueues,
     waiter: Waiter,
 }
 
-impl Turn<'_> {
-    fn is_first(&self) -> bool {
-        self.queues.is_first[self.waiter.slot].load(Ordering::Relaxed) // Relaxed: as above.
+impl QueuePlace<'_> {
+    fn may_try(&self) -> bool {
+        self.queues.may_try[self.waiter.slot].load(Ordering::Relaxed) // Relaxed: as above.
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for QueuePlace<'_> {
     #[cold]
     fn drop(&mut self) {
         self.queues.leave(self.waiter);
@@ -128,64 +166,99 @@ impl Drop for Turn<'_> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use sync::workers;
+
     use super::*;
 
-    fn waiter(record: usize, ts: u64, slot: usize) -> Waiter {
-        Waiter { record, ts, slot }
+    fn write(record: usize, ts: u64, slot: usize) -> Waiter {
+        Waiter { record, ts, slot, access: QueuedAccess::Write }
+    }
+
+    fn read(record: usize, ts: u64, slot: usize) -> Waiter {
+        Waiter { access: QueuedAccess::Read, ..write(record, ts, slot) }
     }
 
     #[test]
-    fn the_earliest_of_a_record_is_first() {
+    fn the_earliest_of_a_record_tries_first() {
         let queues = TimestampQueues::new(4, 1);
-        let late = queues.join(waiter(64, 9, 0));
-        assert!(late.is_first());
-        let early = queues.join(waiter(64, 5, 1));
-        assert!(early.is_first() && !late.is_first(), "an earlier attempt has joined");
-        let between = queues.join(waiter(64, 7, 2));
-        assert!(early.is_first() && !between.is_first() && !late.is_first());
+        let late = queues.join(write(64, 9, 0));
+        assert!(late.may_try());
+        let early = queues.join(write(64, 5, 1));
+        assert!(early.may_try() && !late.may_try(), "an earlier attempt has joined");
+        let between = queues.join(write(64, 7, 2));
+        assert!(early.may_try() && !between.may_try() && !late.may_try());
         drop(early);
-        assert!(between.is_first() && !late.is_first());
+        assert!(between.may_try() && !late.may_try());
         drop(late);
-        assert!(between.is_first(), "the last has gone");
+        assert!(between.may_try(), "the last has gone");
     }
 
     #[test]
-    fn records_of_one_room_have_queues_of_their_own() {
-        let queues = TimestampQueues::new(1, 1);
-        let is_beside = |id: &usize| core::ptr::eq(queues.room(*id), queues.room(64));
-        let beside = (128..).step_by(64).find(is_beside).expect("there are few rooms");
-        let queues = TimestampQueues { is_first: TimestampQueues::new(4, 1).is_first, ..queues };
-        let first = queues.join(waiter(64, 3, 0));
-        let other = queues.join(waiter(beside, 5, 1));
-        let second = queues.join(waiter(64, 7, 2));
-        assert!(first.is_first() && other.is_first() && !second.is_first());
+    fn reads_without_a_write_between_them_go_on_together() {
+        let queues = TimestampQueues::new(8, 1);
+        let [one, other] = [(5, 0), (7, 1)].map(|(ts, slot)| queues.join(read(64, ts, slot)));
+        assert!(one.may_try() && other.may_try());
+        let behind = queues.join(read(64, 9, 2));
+        let writes = queues.join(write(64, 8, 3));
+        assert!(other.may_try() && !writes.may_try() && !behind.may_try(), "a write between them");
+        drop(one);
+        assert!(!writes.may_try(), "another read is before it");
+        drop(other);
+        assert!(writes.may_try() && !behind.may_try());
+        drop(writes);
+        assert!(behind.may_try());
+    }
+
+    #[test]
+    fn records_of_one_stripe_have_queues_of_their_own() {
+        let queues = TimestampQueues::new(4, 1);
+        let is_beside = |id: &usize| core::ptr::eq(queues.stripe(*id), queues.stripe(64));
+        let beside = (128..).step_by(64).find(is_beside).expect("there are few stripes");
+        let first = queues.join(write(64, 3, 0));
+        let other = queues.join(write(beside, 5, 1));
+        let second = queues.join(write(64, 7, 2));
+        assert!(first.may_try() && other.may_try() && !second.may_try());
         drop(first);
-        assert!(other.is_first() && second.is_first());
+        assert!(other.may_try() && second.may_try());
         drop((other, second));
-        assert!(queues.room(64).lock().is_empty());
+        assert!(queues.stripe(64).lock().is_empty());
     }
 
     #[test]
     fn a_wait_ends_in_time_and_its_place_stays_until_it_is_dropped() {
         let (queues, never) = (TimestampQueues::new(2, 1_000), TimestampQueues::new(2, 0));
-        let mut turn = None;
-        let first = queues.join(waiter(64, 3, 0));
+        let mut place = None;
+        let (first, later) = (queues.join(write(64, 3, 0)), write(64, 5, 1));
+        assert_eq!(queues.wait(&mut place, later, || false), Err(Abort::Timeout), "nobody has decided");
         assert_eq!(
-            queues.wait(&mut turn, waiter(64, 5, 1), || true),
-            Err(Abort::Timeout),
-            "another is first"
+            queues.wait(&mut place, later, || true),
+            Ok(()),
+            "the queue alone is too long: look again"
         );
         drop(first);
-        assert_eq!(
-            queues.wait(&mut turn, waiter(64, 5, 1), || false),
-            Err(Abort::Timeout),
-            "nobody has decided"
-        );
-        assert_eq!(queues.wait(&mut turn, waiter(64, 5, 1), || true), Ok(()));
-        assert_eq!(queues.room(64).lock().len(), 1);
-        turn = None;
-        assert!(turn.is_none() && queues.room(64).lock().is_empty());
-        assert_eq!(never.wait(&mut turn, waiter(64, 5, 1), || true), Err(Abort::Timeout));
-        assert!(turn.is_none() && never.room(64).lock().is_empty());
+        assert_eq!(queues.wait(&mut place, later, || false), Err(Abort::Timeout), "nobody has decided");
+        assert_eq!(queues.wait(&mut place, later, || true), Ok(()));
+        assert_eq!(queues.stripe(64).lock().len(), 1);
+        place = None;
+        assert!(place.is_none() && queues.stripe(64).lock().is_empty());
+        assert_eq!(never.wait(&mut place, later, || true), Err(Abort::Timeout));
+        assert!(place.is_none() && never.stripe(64).lock().is_empty());
+    }
+
+    #[test]
+    fn whoever_stands_in_a_queue_gets_its_turn() {
+        const WORKERS: usize = 4;
+        let queues = TimestampQueues::new(WORKERS, 1_000_000_000);
+        workers::run(WORKERS, false, |worker| {
+            for round in 0..2_000_u64 {
+                let ts = round * WORKERS as u64 + worker as u64;
+                let record = 64 * (1 + (round as usize + worker) % 3);
+                let waiter =
+                    if round % 3 == 0 { read(record, ts, worker) } else { write(record, ts, worker) };
+                let mut place = None;
+                assert_eq!(queues.wait(&mut place, waiter, || true), Ok(()));
+            }
+        });
+        assert!(queues.stripes.iter().all(|stripe| stripe.lock().is_empty()));
     }
 }

@@ -49,7 +49,7 @@ pub trait CoreKey: Copy + Ord + Debug {
     fn peek<S: Shape>(self, index: IndexRef<'_, S>) -> Option<RowRef<'_, S>>;
 
     /// See [`IndexRef::peek_each`].
-    fn peek_each<'db, S: Shape>(keys: &[Self], index: IndexRef<'db, S>, found: &mut [Option<RowRef<'db, S>>]);
+    fn peek_each<'db, S: Shape>(keys: &[Self], index: IndexRef<'db, S>, found: impl FnMut(RowRef<'db, S>));
 
     /// See [`IndexRef::prefetch`].
     fn prefetch<S: Shape>(self, index: IndexRef<'_, S>);
@@ -120,11 +120,7 @@ impl CoreKey for u64 {
     }
 
     #[inline]
-    fn peek_each<'db, S: Shape>(
-        keys: &[Self],
-        index: IndexRef<'db, S>,
-        found: &mut [Option<RowRef<'db, S>>],
-    ) {
+    fn peek_each<'db, S: Shape>(keys: &[Self], index: IndexRef<'db, S>, found: impl FnMut(RowRef<'db, S>)) {
         index.peek_each(keys, found);
     }
 
@@ -211,13 +207,9 @@ impl CoreKey for AnyKey {
     fn peek_each<'db, S: Shape>(
         keys: &[Self],
         index: IndexRef<'db, S>,
-        found: &mut [Option<RowRef<'db, S>>],
+        mut found: impl FnMut(RowRef<'db, S>),
     ) {
-        let mut found = found.iter_mut();
-        index.index.peek_each_any(keys, &mut |row| {
-            let row = row.map(|row: RowPtr| RowRef { at: row.get(), table: index.table });
-            *found.next().expect("as many as keys") = row;
-        });
+        index.index.peek_each_any(keys, &mut |row| found(RowRef { at: row.get(), table: index.table }));
     }
 
     #[inline]
@@ -294,12 +286,12 @@ impl<L: LeafMeta> AnyIndex<L> {
     }
 
     #[inline(never)]
-    fn peek_each_any(&self, keys: &[AnyKey], found: &mut dyn FnMut(Option<RowPtr>)) {
+    fn peek_each_any(&self, keys: &[AnyKey], found: &mut dyn FnMut(RowPtr)) {
         let keys = keys.iter().copied();
         match self {
-            Self::Tree1(tree) => tree.peek_each(keys.map(IndexedKey::typed)).for_each(found),
-            Self::Tree2(tree) => tree.peek_each(keys.map(IndexedKey::typed)).for_each(found),
-            Self::Tree6(tree) => tree.peek_each(keys.map(IndexedKey::typed)).for_each(found),
+            Self::Tree1(tree) => tree.peek_each(keys.map(IndexedKey::typed)).flatten().for_each(found),
+            Self::Tree2(tree) => tree.peek_each(keys.map(IndexedKey::typed)).flatten().for_each(found),
+            Self::Tree6(tree) => tree.peek_each(keys.map(IndexedKey::typed)).flatten().for_each(found),
             Self::Hash1(_) | Self::Hash2(_) | Self::Heap => panic!("the index is not ordered"),
         }
     }
@@ -538,14 +530,14 @@ mod tests {
         assert!(matches!(key(ROWS).any().get(index, |_| Err("stopped")), Err("stopped")));
         if lookup == Lookup::Ordered {
             let keys: Vec<K> = (0..2 * ROWS).map(key).collect();
-            let (mut typed, mut any) = (vec![None; keys.len()], vec![None; keys.len()]);
-            index.peek_each(&keys, &mut typed);
-            AnyKey::peek_each(&keys.iter().map(|key| key.any()).collect::<Vec<_>>(), index, &mut any);
+            let (mut typed, mut any) = (Vec::new(), Vec::new());
+            index.peek_each(&keys, |row| typed.push(row));
+            AnyKey::peek_each(&keys.iter().map(|key| key.any()).collect::<Vec<_>>(), index, |row| {
+                any.push(row);
+            });
             for found in [typed, any] {
-                assert!(
-                    found.iter().zip(&rows).all(|(found, row)| found.is_some_and(|found| found.is(*row)))
-                );
-                assert!(found[rows.len()..].iter().all(Option::is_none));
+                assert_eq!(found.len(), rows.len());
+                assert!(found.iter().zip(&rows).all(|(found, row)| found.is(*row)));
             }
             let keys = (Bound::Included(key(5).any()), Bound::Excluded(key(90).any()));
             let mut walked = Heard::default();

@@ -866,16 +866,15 @@ impl<'db, S: Shape> IndexRef<'db, S> {
         matches!(self.index, AnyIndex::Tree1(_) | AnyIndex::Tree2(_) | AnyIndex::Tree6(_))
     }
 
-    /// Finds the rows of keys in an ordered index: like [`peek`](Self::peek) for each, with fewer steps for neighbours.
+    /// Calls `found` with the row of each of the keys that are in an ordered index: like [`peek`](Self::peek) for each,
+    /// with fewer steps for neighbours.
     ///
     /// # Panics
     /// When the index is not ordered.
     #[inline]
-    pub fn peek_each<K: IndexedKey>(self, keys: &[K], found: &mut [Option<RowRef<'db, S>>]) {
-        let peeked = self.tree::<K>().peek_each(keys.iter().copied());
-        for (found, row) in found.iter_mut().zip(peeked) {
-            *found = row.map(|row| RowRef { at: row.get(), table: self.table });
-        }
+    pub fn peek_each<K: IndexedKey>(self, keys: &[K], mut found: impl FnMut(RowRef<'db, S>)) {
+        let rows = self.tree::<K>().peek_each(keys.iter().copied()).flatten();
+        rows.for_each(|row| found(RowRef { at: row.get(), table: self.table }));
     }
 
     /// Asks for the memory that a search for the key will touch first.

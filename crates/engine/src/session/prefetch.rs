@@ -43,8 +43,7 @@ pub(super) fn in_chunks<K: CoreKey>(keys: impl Iterator<Item = K>, mut pass: imp
 
 impl<S: Scheme, O: Observer, L: Sink> Attempt<'_, '_, S, O, L> {
     /// Asks for the memory of rows ahead of their use: the index's first, by several keys before it is searched, then
-    /// that of the rows' records with these column groups, and last, if that is elsewhere, that of their values. There
-    /// are at most [`CHUNK`] keys.
+    /// that of the rows' records with these column groups, and last, if that is elsewhere, that of their values.
     #[inline(never)]
     pub(super) fn prefetch_words<K: CoreKey>(&self, (table, groups): GroupsOf, keys: &[K]) {
         if self.session.is_planned() {
@@ -70,18 +69,18 @@ impl<S: Scheme, O: Observer, L: Sink> Attempt<'_, '_, S, O, L> {
     }
 }
 
-/// The same in an ordered index, where the keys are often neighbours.
+/// The same in an ordered index, which is searched at once. The keys are often neighbours.
 #[inline(never)]
-fn prefetch_in_order<S: Scheme, K: CoreKey>(index: IndexRef<'_, S>, groups: Range<usize>, keys: &[K]) {
-    let mut rows = [None; CHUNK];
-    K::peek_each(keys, index, &mut rows[..keys.len()]);
-    for row in rows.iter().flatten() {
+fn prefetch_in_order<'db, S: Scheme, K: CoreKey>(index: IndexRef<'db, S>, groups: Range<usize>, keys: &[K]) {
+    let mut values = index.table().has_values_apart().then(|| ValuesBehind::new(groups.clone()));
+    K::peek_each(keys, index, |row: RowRef<'db, S>| {
         row.prefetch(groups.clone());
-    }
-    if index.table().has_values_apart() {
-        for row in rows.iter().flatten() {
-            row.prefetch_newest(groups.clone());
+        if let Some(values) = &mut values {
+            values.push(row);
         }
+    });
+    if let Some(values) = values {
+        values.finish();
     }
 }
 

@@ -41,8 +41,8 @@ pub(crate) use implicit::ImpliedRows;
 const FIRST_OVERFLOWS: usize = 8;
 /// The fewest buckets of a table.
 const FIRST_BUCKETS: usize = 8;
-/// The table grows while there are more overflow buckets than buckets divided by this: with three places in a bucket,
-/// about 0.8 entries for each place, and a quarter of all keys behind a second cache line.
+/// The table grows while there are more overflow buckets, about, than buckets divided by this: with three places in a
+/// bucket, about 0.8 entries for each place, and a quarter of all keys behind a second cache line.
 const BUCKETS_PER_OVERFLOW: usize = 4;
 /// Buckets that are split at a time: more than the overflow buckets that call for it, to catch up.
 const SPLITS_AT_A_TIME: usize = 2;

@@ -377,8 +377,10 @@ impl<T: Node> Pool<T> {
     }
 
     /// Like [`in_use`](Self::in_use) with few looks, for callers that ask often: the fresh nodes of all stocks but the
-    /// first count as in use, up to one in [`AHEAD_SHARE`] of the nodes.
+    /// first count as in use, up to one in [`AHEAD_SHARE`] of the nodes. Not for indexes whose nodes are
+    /// [made apart](Self::make_apart).
     pub(super) fn about_in_use(&self) -> usize {
+        debug_assert!(self.apart.is_none(), "nodes made apart come back, too, and are not counted");
         // Relaxed: a hint; the latch orders what it says.
         let given_back = if self.has_free.load(Ordering::Relaxed) { self.free.lock().0.len() } else { 0 };
         let free = given_back + self.stocks.get(0).map_or(0, |stock| stock.lock().0.len());

@@ -45,7 +45,9 @@ use engine::{
 use parts::version_chain::{
     ChainHead, VersionStamp, cut, is_absent, is_decided, leaving, retire, settle, words_of,
 };
-use parts::{GapMark, PendingWrites, TimestampQueues, Timestamps, Turn, Waiter, value_before};
+use parts::{
+    GapMark, PendingWrites, QueuePlace, QueuedAccess, TimestampQueues, Timestamps, Waiter, value_before,
+};
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::plant::is_planted;
 
@@ -165,12 +167,12 @@ impl Scheme for Mvto {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let mut turn = None;
+        let mut place = None;
         loop {
-            let over = match txn.top(record, &mut turn)? {
+            let over = match txn.top(record, &mut place)? {
                 Top::Own(at) => return Ok(txn.writes.words(at)),
                 Top::Of(over) if is_absent(over) => {
-                    return txn.stays(record, &mut turn, false).map(|()| None);
+                    return txn.stays(record, &mut place, false).map(|()| None);
                 }
                 Top::Of(over) => over,
             };
@@ -186,12 +188,12 @@ impl Scheme for Mvto {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let mut turn = None;
+        let mut place = None;
         loop {
-            let over = match txn.top(record, &mut turn)? {
+            let over = match txn.top(record, &mut place)? {
                 Top::Own(at) => return Ok(txn.writes.insert(at)),
                 Top::Of(over) if !is_absent(over) => {
-                    return txn.stays(record, &mut turn, true).map(|()| None);
+                    return txn.stays(record, &mut place, true).map(|()| None);
                 }
                 Top::Of(over) => over,
             };
@@ -203,12 +205,12 @@ impl Scheme for Mvto {
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        let mut turn = None;
+        let mut place = None;
         loop {
-            let over = match txn.top(record, &mut turn)? {
+            let over = match txn.top(record, &mut place)? {
                 Top::Own(at) => return Ok(txn.writes.delete(at)),
                 Top::Of(over) if is_absent(over) => {
-                    return txn.stays(record, &mut turn, false).map(|()| false);
+                    return txn.stays(record, &mut place, false).map(|()| false);
                 }
                 Top::Of(over) => over,
             };
@@ -301,10 +303,10 @@ impl<'db> Txn<'db> {
     fn see(
         &mut self,
         record: RecordRef<'db, Mvto>,
-        turn: &mut Option<Turn<'db>>,
+        place: &mut Option<QueuePlace<'db>>,
     ) -> Result<Seen<'db>, Abort> {
         // Who has to wait leaves no mark yet: it would make earlier attempts too late that wait, too.
-        let mut next = self.newest_in_reach(record, turn)?;
+        let mut next = self.newest_in_reach(record, place)?;
         let is_later = |newest: VersionRef<'_, Mvto>| {
             let is_decided = newest.is_sealed() || is_planted(&plants::MVTO_TRUSTS_UNDECIDED);
             is_decided && newest.meta().number() > self.ts
@@ -328,7 +330,7 @@ impl<'db> Txn<'db> {
             } else if is_planted(&plants::MVTO_SKIPS_PENDING) {
                 next = self.slot.older(version);
             } else {
-                next = self.newest_in_reach(record, turn)?;
+                next = self.newest_in_reach(record, place)?;
             }
         }
         Ok(Seen::Nothing)
@@ -340,20 +342,24 @@ impl<'db> Txn<'db> {
     fn newest_in_reach(
         &self,
         record: RecordRef<'db, Mvto>,
-        turn: &mut Option<Turn<'db>>,
+        place: &mut Option<QueuePlace<'db>>,
     ) -> Result<Option<VersionRef<'db, Mvto>>, Abort> {
         loop {
             let newest = self.slot.newest(record);
             let Some(version) = newest.filter(|newest| self.is_in_the_way(*newest)) else {
                 return Ok(newest);
             };
-            self.wait(record, version, turn)?;
+            self.wait(record, version, QueuedAccess::Read, place)?;
         }
     }
 
     /// Finds the version over which a write would go.
     #[inline]
-    fn top(&mut self, record: RecordRef<'db, Mvto>, turn: &mut Option<Turn<'db>>) -> Result<Top<'db>, Abort> {
+    fn top(
+        &mut self,
+        record: RecordRef<'db, Mvto>,
+        place: &mut Option<QueuePlace<'db>>,
+    ) -> Result<Top<'db>, Abort> {
         while let Some(version) = self.slot.newest(record) {
             let is_sealed = version.is_sealed();
             let wts = version.meta().number();
@@ -364,7 +370,7 @@ impl<'db> Txn<'db> {
             } else if wts == self.ts {
                 return Ok(Top::Own(self.writes.of(record)));
             }
-            self.wait(record, version, turn)?;
+            self.wait(record, version, QueuedAccess::Write, place)?;
         }
         Ok(Top::Of(None))
     }
@@ -396,10 +402,10 @@ impl<'db> Txn<'db> {
     fn stays(
         &mut self,
         record: RecordRef<'db, Mvto>,
-        turn: &mut Option<Turn<'db>>,
+        place: &mut Option<QueuePlace<'db>>,
         has_value: bool,
     ) -> Result<(), Abort> {
-        let is_so = !matches!(self.see(record, turn)?, Seen::Nothing) == has_value;
+        let is_so = !matches!(self.see(record, place)?, Seen::Nothing) == has_value;
         if is_so { Ok(()) } else { Err(Abort::ReadChanged) }
     }
 
@@ -409,16 +415,16 @@ impl<'db> Txn<'db> {
         !version.is_sealed() && version.meta().number() < self.ts && !is_planted(&plants::MVTO_SKIPS_PENDING)
     }
 
-    /// Waits until an earlier attempt has decided about its version, and those before this one in the queue have gone
-    /// on: invariant (3).
+    /// Waits until an earlier attempt has decided about its version, and it is this one's turn: invariant (3).
     #[cold]
     fn wait(
         &self,
         record: RecordRef<'db, Mvto>,
         version: VersionRef<'db, Mvto>,
-        turn: &mut Option<Turn<'db>>,
+        access: QueuedAccess,
+        place: &mut Option<QueuePlace<'db>>,
     ) -> Result<(), Abort> {
-        let waiter = Waiter { record: record.id(), ts: self.ts, slot: self.slot.id() };
-        self.queues.wait(turn, waiter, || is_decided(&self.slot, record, version))
+        let waiter = Waiter { record: record.id(), ts: self.ts, slot: self.slot.id(), access };
+        self.queues.wait(place, waiter, || is_decided(&self.slot, record, version))
     }
 }

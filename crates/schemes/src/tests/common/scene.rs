@@ -128,36 +128,36 @@ pub(crate) fn the_older_upgrades<S: Scheme>(given: Given, loses: Abort) {
 /// Asserts that attempts which wait for one that has written a cell go on in the order of their timestamps, and not in
 /// that in which they came to wait: so that none of them comes too late.
 pub(crate) fn waits_end_in_the_order_of_timestamps<S: Scheme>() {
-    let scene = Scene::<S>::new(&[]);
-    let writes_and_lingers = |txn: &mut On<'_, '_, '_, S>| {
-        txn.count(0)?;
-        txn.after(4);
-        linger();
-        Ok(())
-    };
-    let adds_in = |turn| {
-        move |txn: &mut On<'_, '_, '_, S>| {
-            txn.turn(turn);
-            txn.count(0)
-        }
-    };
-    let reads = |txn: &mut On<'_, '_, '_, S>| {
-        txn.turn(2);
-        let seen = txn.read(0)?;
-        txn.note(&format!("3 sees {seen}"));
-        Ok(())
-    };
-    // Timestamps are in the order of the parts, which all begin before the first turn is taken.
-    let ended = scene.play(&[
-        (1, &writes_and_lingers),
-        (2, &adds_in(4)),
-        (3, &reads),
-        (4, &adds_in(3)),
-        (5, &adds_in(1)),
-    ]);
-    assert_eq!(ended, [Ok(()); 5], "{}", scene.events());
-    assert_eq!(scene.value(0), 4);
-    assert_eq!(scene.events(), "1 commits, 2 commits, 3 sees 2, 3 commits, 4 commits, 5 commits");
+    for ending in [Ok(()), Err(Abort::Rollback)] {
+        let scene = Scene::<S>::new(&[]);
+        let writes_and_lingers = |txn: &mut On<'_, '_, '_, S>| {
+            txn.count(0)?;
+            txn.after(4);
+            linger();
+            ending
+        };
+        let adds_in = |turn| {
+            move |txn: &mut On<'_, '_, '_, S>| {
+                txn.turn(turn);
+                txn.count(0)
+            }
+        };
+        let reads = |txn: &mut On<'_, '_, '_, S>| {
+            txn.turn(2);
+            let seen = txn.read(0)?;
+            txn.note(&format!("3 sees {seen}"));
+            Ok(())
+        };
+        // Timestamps are in the order of the parts, which all begin before the first turn is taken.
+        let parts: [(u64, Part<'_, S>); 5] =
+            [(1, &writes_and_lingers), (2, &adds_in(4)), (3, &reads), (4, &adds_in(3)), (5, &adds_in(1))];
+        let ended = scene.play(&parts);
+        let (how, first) = if ending.is_ok() { ("commits", 1) } else { ("aborts", 0) };
+        assert_eq!(ended, [ending, Ok(()), Ok(()), Ok(()), Ok(())], "{}", scene.events());
+        assert_eq!(scene.value(0), 3 + first);
+        let events = format!("1 {how}, 2 commits, 3 sees {}, 3 commits, 4 commits, 5 commits", 1 + first);
+        assert_eq!(scene.events(), events);
+    }
 }
 
 /// Lets the other fibers do all that they can.

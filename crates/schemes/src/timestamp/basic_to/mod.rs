@@ -52,7 +52,8 @@ use engine::{
 };
 use parts::value_word::{LOCK as LATCH, NO_VALUE, RETIRED, STATUS_BITS as WTS_SHIFT};
 use parts::{
-    BufferedWrites, Buffers, CopyBuffer, GapMark, TimestampQueues, Timestamps, Turn, ValueWord, Waiter,
+    BufferedWrites, Buffers, CopyBuffer, GapMark, QueuePlace, QueuedAccess, TimestampQueues, Timestamps,
+    ValueWord, Waiter,
 };
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
@@ -270,8 +271,8 @@ impl Scheme for BasicTo {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        let mut turn = None;
-        let latched = txn.read_rule(record, &mut turn)?;
+        let mut place = None; // It ends after the latch, so that nobody waits for a queue with a record latched.
+        let latched = txn.read_rule(record, QueuedAccess::Read, &mut place)?;
         if !is_planted(&plants::BASIC_TO_MARKS_NO_READS) {
             latched.header.raise_rts(txn.ts);
         }
@@ -452,7 +453,8 @@ impl<'db> Txn<'db> {
     fn read_rule(
         &self,
         record: RecordRef<'db, BasicTo>,
-        turn: &mut Option<Turn<'db>>,
+        access: QueuedAccess,
+        place: &mut Option<QueuePlace<'db>>,
     ) -> Result<Latched<'db>, Abort> {
         loop {
             let latched = Latched::new(record)?;
@@ -464,7 +466,7 @@ impl<'db> Txn<'db> {
                 return Ok(latched);
             }
             drop(latched);
-            self.wait(record, prewrite, turn)?;
+            self.wait(record, prewrite, access, place)?;
         }
     }
     // ANCHOR_END: rule
@@ -480,8 +482,8 @@ impl<'db> Txn<'db> {
             self.writes.push(record, Some(room), Fate::Dropped);
             return Ok(Some(at));
         }
-        let mut turn = None;
-        let latched = self.read_rule(record, &mut turn)?;
+        let mut place = None; // It ends after the latch, so that nobody waits for a queue with a record latched.
+        let latched = self.read_rule(record, QueuedAccess::Write, &mut place)?;
         let header = latched.header;
         let is_refused = latched.has_value() == (want == Want::Insert);
         // An access that depends on the value, or gives the record one, is a read of it.
@@ -516,16 +518,16 @@ impl<'db> Txn<'db> {
         Ok(latched.wts() > self.ts && latched.has_value() && latched.header.rts() <= self.ts)
     }
 
-    /// Waits until a prewrite of an earlier attempt is gone, and those before this one in the queue have gone on:
-    /// invariant (4).
+    /// Waits until a prewrite of an earlier attempt is gone, and it is this one's turn: invariant (4).
     #[cold]
     fn wait(
         &self,
         record: RecordRef<'db, BasicTo>,
         prewrite: u64,
-        turn: &mut Option<Turn<'db>>,
+        access: QueuedAccess,
+        place: &mut Option<QueuePlace<'db>>,
     ) -> Result<(), Abort> {
-        let waiter = Waiter { record: record.id(), ts: self.ts, slot: self.slot.id() };
-        self.queues.wait(turn, waiter, || record.header().prewrite() != prewrite)
+        let waiter = Waiter { record: record.id(), ts: self.ts, slot: self.slot.id(), access };
+        self.queues.wait(place, waiter, || record.header().prewrite() != prewrite)
     }
 }

@@ -205,6 +205,6 @@ fn a_row_that_was_deleted_stays_for_those_who_come_before_that() {
 }
 
 #[test]
-fn waits_for_a_version_end_in_the_order_of_timestamps() {
+fn waits_for_a_prewrite_end_in_the_order_of_timestamps() {
     waits_end_in_the_order_of_timestamps::<BasicTo>();
 }

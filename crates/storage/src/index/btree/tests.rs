@@ -104,8 +104,9 @@ fn agrees_with_model<K: TestKey, const LEAF: usize, const INNER: usize>(
                 let beside = model.range(key..).take(5).map(|(beside, _)| *beside);
                 let asked: Vec<_> =
                     [key].into_iter().chain(beside).chain([K::nth(random.below(keys), keys)]).collect();
-                let found: Vec<_> = tree.peek_each(asked.iter().copied()).flatten().map(number).collect();
-                let there: Vec<_> = asked.iter().filter_map(|key| model.get(key).copied()).collect();
+                let found: Vec<_> =
+                    tree.peek_each(asked.iter().copied()).map(|row| row.map(number)).collect();
+                let there: Vec<_> = asked.iter().map(|key| model.get(key).copied()).collect();
                 assert_eq!(found, there);
             }
             _ => {
@@ -413,6 +414,27 @@ fn a_recycled_leaf_protects_nothing() {
         assert_eq!(tree.insert(key, row(key), &mut Stamped(4)), Ok(Inserted::Added));
     }
     assert_eq!(tree.bytes(), bytes, "leaves were used again");
+}
+
+/// Between two keys the leaf of the first is split, unlinked, or loses the next key.
+#[test]
+fn keys_are_found_one_by_one_while_their_leaf_changes() {
+    let tree = evens::<()>(100);
+    let asked: Vec<u64> = (40..60).collect();
+    let mut rows = tree.peek_each(asked.iter().copied());
+    let mut next = || rows.next().expect("as many as keys").map(number);
+    let remove = |key: u64| assert!(tree.remove(key, row(key), |()| true));
+    assert_eq!(next(), Some(40));
+    for key in [41, 43, 45] {
+        assert_eq!(tree.insert(key, row(key), &mut Unwatched), Ok(Inserted::Added));
+    }
+    assert_eq!([next(), next(), next()], [Some(41), Some(42), Some(43)], "their leaf was split");
+    remove(44);
+    assert_eq!([next(), next()], [None, Some(45)], "the next was removed");
+    (46..60).step_by(2).for_each(remove);
+    assert_eq!([next(), next()], [None; 2], "their leaf was unlinked");
+    assert_eq!(tree.insert(48, row(48), &mut Unwatched), Ok(Inserted::Added));
+    assert_eq!(next(), Some(48), "a leaf is there again");
 }
 
 #[test]

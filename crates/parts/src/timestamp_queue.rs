@@ -16,6 +16,10 @@ use engine::Abort;
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Latched, Padded, clock, hint, waiter};
 
+/// The time for which an attempt leaves the record to those before it in the queue although nobody else is in its way:
+/// they may be threads that the system has stopped.
+const PATIENCE_NS: u64 = 50_000;
+
 /// The access to a record that an attempt waits to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuedAccess {
@@ -69,9 +73,8 @@ impl TimestampQueues {
     }
 
     /// Waits until it is the turn of the attempt and `is_over` holds, which says that the attempt in its way has
-    /// decided. If the time is over before its turn comes, but the attempt in its way has decided, the wait ends, too:
-    /// the caller looks again, and may have to wait for the next one. The attempt stands in the queue until
-    /// `place` is dropped, which is to be after its access.
+    /// decided. After a while `is_over` is enough: the caller looks again, goes on if nobody is in its way, and waits
+    /// anew otherwise. The attempt stands in the queue until `place` is dropped, which is to be after its access.
     ///
     /// # Errors
     /// The time is over, and the attempt in the way has not decided.
@@ -85,15 +88,22 @@ impl TimestampQueues {
         if self.wait_ns == 0 {
             return Err(Abort::Timeout);
         }
-        let deadline_ns = clock::now_ns().saturating_add(self.wait_ns);
+        let mut now_ns = clock::now_ns();
+        let deadline_ns = now_ns.saturating_add(self.wait_ns);
         let place = place.get_or_insert_with(|| self.join(waiter));
         let stands = (place.waiter.record, place.waiter.ts, place.waiter.slot);
         debug_assert!(
             stands == (waiter.record, waiter.ts, waiter.slot),
             "an attempt stands in one queue at a time"
         );
-        let may_go_on = waiter::wait_until(Some(deadline_ns), || place.may_try() && is_over()) || is_over();
-        if may_go_on { Ok(()) } else { Err(Abort::Timeout) }
+        while now_ns < deadline_ns {
+            let until_ns = deadline_ns.min(now_ns + PATIENCE_NS);
+            if waiter::wait_until(Some(until_ns), || place.may_try() && is_over()) || is_over() {
+                return Ok(());
+            }
+            now_ns = clock::now_ns();
+        }
+        Err(Abort::Timeout)
     }
 
     fn join(&self, waiter: Waiter) -> QueuePlace<'_> {
@@ -243,6 +253,14 @@ mod tests {
         assert!(place.is_none() && queues.stripe(64).lock().is_empty());
         assert_eq!(never.wait(&mut place, later, || true), Err(Abort::Timeout));
         assert!(place.is_none() && never.stripe(64).lock().is_empty());
+    }
+
+    #[test]
+    fn nobody_waits_long_for_one_before_that_does_not_go_on() {
+        let queues = TimestampQueues::new(2, u64::MAX);
+        let _stopped = queues.join(write(64, 3, 0));
+        let mut place = None;
+        assert_eq!(queues.wait(&mut place, write(64, 5, 1), || true), Ok(()));
     }
 
     #[test]

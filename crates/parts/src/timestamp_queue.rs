@@ -16,9 +16,9 @@ use engine::Abort;
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Latched, Padded, clock, hint, waiter};
 
-/// The time for which an attempt leaves the record to those before it in the queue although nobody else is in its way:
-/// they may be threads that the system has stopped.
-const PATIENCE_NS: u64 = 50_000;
+/// The share of the limit of a wait for which an attempt leaves the record to those before it in the queue although
+/// nobody else is in its way, as its inverse: they may be threads that the system has stopped.
+const PATIENCE_SHARE: u64 = 200;
 
 /// The access to a record that an attempt waits to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,7 @@ pub struct TimestampQueues {
     /// For each slot, whether it is the turn of its attempt.
     may_try: Box<[Padded<AtomicBool>]>,
     wait_ns: u64,
+    patience_ns: u64,
 }
 
 impl TimestampQueues {
@@ -69,6 +70,7 @@ impl TimestampQueues {
             stripes: (0..stripes).map(|_| Padded::default()).collect(),
             may_try: (0..slots).map(|_| Padded::default()).collect(),
             wait_ns,
+            patience_ns: (wait_ns / PATIENCE_SHARE).max(1),
         }
     }
 
@@ -97,7 +99,7 @@ impl TimestampQueues {
             "an attempt stands in one queue at a time"
         );
         while now_ns < deadline_ns {
-            let until_ns = deadline_ns.min(now_ns + PATIENCE_NS);
+            let until_ns = deadline_ns.min(now_ns.saturating_add(self.patience_ns));
             if waiter::wait_until(Some(until_ns), || place.may_try() && is_over()) || is_over() {
                 return Ok(());
             }
@@ -257,7 +259,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_long_for_one_before_that_does_not_go_on() {
-        let queues = TimestampQueues::new(2, u64::MAX);
+        let queues = TimestampQueues { patience_ns: 1_000, ..TimestampQueues::new(2, u64::MAX) };
         let _stopped = queues.join(write(64, 3, 0));
         let mut place = None;
         assert_eq!(queues.wait(&mut place, write(64, 5, 1), || true), Ok(()));

@@ -299,5 +299,5 @@ fn keys_that_a_session_leaves_behind_can_be_inserted_again() {
 
 #[test]
 fn waits_for_a_version_end_in_the_order_of_timestamps() {
-    waits_end_in_the_order_of_timestamps::<Mvto>();
+    waits_end_in_the_order_of_timestamps::<Mvto>(&[("mvto.wait_us", "10000000")]);
 }

@@ -127,9 +127,11 @@ pub(crate) fn the_older_upgrades<S: Scheme>(given: Given, loses: Abort) {
 
 /// Asserts that attempts which wait for one that has written a cell go on in the order of their timestamps, and not in
 /// that in which they came to wait: so that none of them comes too late.
-pub(crate) fn waits_end_in_the_order_of_timestamps<S: Scheme>() {
+///
+/// `patient` is to be so long a limit of waits that nobody goes on out of turn.
+pub(crate) fn waits_end_in_the_order_of_timestamps<S: Scheme>(patient: Given) {
     for ending in [Ok(()), Err(Abort::Rollback)] {
-        let scene = Scene::<S>::new(&[]);
+        let scene = Scene::<S>::new(patient);
         let writes_and_lingers = |txn: &mut On<'_, '_, '_, S>| {
             txn.count(0)?;
             txn.after(4);

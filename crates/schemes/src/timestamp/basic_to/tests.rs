@@ -206,5 +206,5 @@ fn a_row_that_was_deleted_stays_for_those_who_come_before_that() {
 
 #[test]
 fn waits_for_a_prewrite_end_in_the_order_of_timestamps() {
-    waits_end_in_the_order_of_timestamps::<BasicTo>();
+    waits_end_in_the_order_of_timestamps::<BasicTo>(&[("basic_to.wait_us", "10000000")]);
 }

@@ -1,6 +1,5 @@
 //! Path lengths: the instructions of a transaction and the misses of its accesses in private caches, counted by
-//! valgrind, and the instructions for which the simulator charges time. Other users of the machine change the number of
-//! transactions of a run, and a mean of fewer ones differs a little.
+//! valgrind, and the instructions for which the simulator charges time. None depends on other users of the machine.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::bench::{Build, binary};
-use crate::house::{Checked, House, output};
+use crate::house::{House, output};
 use crate::new_scheme::Unmade;
 
 /// The durations of the two runs of a scheme, in seconds under valgrind. The difference of the runs removes the
@@ -39,80 +38,12 @@ struct Runs<'w> {
     set: Vec<&'w str>,
 }
 
-/// The counts that are recorded.
-const RECORDED: &str = "xtask/path_lengths.toml";
-
-/// The share by which a count may differ from the recorded one.
-const TOLERANCE: f64 = 0.06;
-
-/// The recorded counts of a workload under settings.
-#[derive(Debug, PartialEq)]
-struct Recorded {
-    workload: String,
-    /// The words `--set NAME=VALUE`.
-    set: Vec<String>,
-    /// Instructions of a transaction, by scheme.
-    instructions: Vec<(String, f64)>,
-}
-
-impl Recorded {
-    /// Parses a file of counts.
-    fn parse(text: &str) -> Result<Vec<Self>, String> {
-        let all: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
-        let of_workload = |(workload, of): (&String, &toml::Value)| {
-            let set = of.get("set").and_then(toml::Value::as_array).ok_or("a workload without `set`")?;
-            let set: Option<Vec<&str>> = set.iter().map(toml::Value::as_str).collect();
-            let set = set.ok_or("a setting that is no text")?.into_iter();
-            let set = set.flat_map(|setting| ["--set".to_owned(), setting.to_owned()]).collect();
-            let counts = of.get("instructions").and_then(toml::Value::as_table);
-            let counts = counts.ok_or("a workload without `instructions`")?.iter();
-            let count =
-                |(scheme, count): (&String, &toml::Value)| Some((scheme.clone(), count.as_integer()? as f64));
-            let instructions: Option<Vec<_>> = counts.map(count).collect();
-            let instructions = instructions.ok_or("a count that is no integer")?;
-            Ok(Self { workload: workload.clone(), set, instructions })
-        };
-        all.iter().map(of_workload).collect::<Result<_, &str>>().map_err(str::to_owned)
-    }
-}
-
-/// Counts the instructions of the schemes and workloads whose counts are recorded, and fails where they differ.
-pub(crate) fn compare(house: &House) -> Checked {
-    has_valgrind()?;
-    let contend = binary(house, Build::Released)?;
-    let path = house.root.join(RECORDED);
-    let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
-    let recorded = text.and_then(|text| Recorded::parse(&text));
-    let mut differ = Vec::new();
-    for Recorded { workload, set, instructions } in
-        recorded.map_err(|says| format!("cannot read {}: {says}", path.display()))?
-    {
-        let set = set.iter().map(String::as_str).collect();
-        let runs = Runs { contend: &contend, workload: &workload, workers: "1", set };
-        for (scheme, before) in instructions {
-            let now = runs.each(&scheme)?.instructions;
-            let line =
-                format!("{scheme} on {workload}: {now:.0}, recorded {before:.0} ({:.3})", now / before);
-            println!("{line}");
-            if (now / before - 1.0).abs() > TOLERANCE {
-                differ.push(line);
-            }
-        }
-    }
-    let says = "instructions of a transaction differ: find the cause, or record them with their reason";
-    if differ.is_empty() { Ok(()) } else { Err(format!("{says}: {}", differ.join(", "))) }
-}
-
-/// Whether there is valgrind.
-fn has_valgrind() -> Checked {
-    let is_there = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_ok();
-    let says = "valgrind is not there: install it, for example with `apt-get install valgrind`";
-    if is_there { Ok(()) } else { Err(says.to_owned()) }
-}
-
 /// Counts the instructions and misses of every scheme on a workload, and prints a table.
 pub(crate) fn count(house: &House, words: &[&str]) -> Result<(), Unmade> {
-    has_valgrind().map_err(Unmade::Failed)?;
+    if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
+        let says = "valgrind is not there: install it, for example with `apt-get install valgrind`";
+        return Err(Unmade::Failed(says.to_owned()));
+    }
     let misused = || Unmade::Refused(format!("`cargo xtask path-length {FORM}`"));
     let [workload, rest @ ..] = words else { return Err(misused()) };
     let contend = binary(house, Build::Released).map_err(Unmade::Failed)?;
@@ -151,7 +82,8 @@ impl Runs<'_> {
         );
         let mut unit = None;
         for scheme in [first].into_iter().chain(others) {
-            let Each { instructions, misses: [d1, l2], transactions } = self.each(scheme)?;
+            let [short, long] = SECONDS.map(|seconds| self.tally(scheme, seconds));
+            let Each { instructions, misses: [d1, l2], transactions } = Each::of(&short?, &long?)?;
             let ratio = instructions / *unit.get_or_insert(instructions);
             let simulated = self.simulated_ns(scheme)? / instruction_ns;
             let to_native = simulated / instructions;
@@ -161,12 +93,6 @@ impl Runs<'_> {
             );
         }
         Ok(())
-    }
-
-    /// Counts a scheme.
-    fn each(&self, scheme: &str) -> Result<Each, String> {
-        let [short, long] = SECONDS.map(|seconds| self.tally(scheme, seconds));
-        Each::of(&short?, &long?)
     }
 
     /// Simulates one core, and returns the nanoseconds of a transaction in which the core executed instructions.
@@ -279,21 +205,6 @@ mod tests {
         let found = Tally { instructions: 1_234_567, misses: [3_456, 89], commits: 7 };
         assert_eq!(Tally::parse(says, 7), Some(found));
         assert_eq!(Tally::parse("==7== D refs: 3\n", 7), None);
-    }
-
-    #[test]
-    fn recorded_counts_are_read_and_wrong_ones_refused() {
-        let recorded = Recorded::parse(include_str!("../path_lengths.toml")).expect("it is legal");
-        let workloads: Vec<_> = recorded.iter().map(|of| of.workload.as_str()).collect();
-        assert_eq!(workloads, ["tpcc", "ycsb"]);
-        for Recorded { set, instructions, .. } in recorded {
-            assert!(set.chunks(2).all(|pair| pair[0] == "--set" && pair[1].contains('=')), "{set:?}");
-            assert!(instructions.iter().any(|(scheme, count)| scheme == "silo" && *count > 1_000.0));
-        }
-        for wrong in ["tpcc = 1", "[tpcc]\nset = [1]", "[tpcc]\nset = []\ninstructions = { silo = \"many\" }"]
-        {
-            assert!(Recorded::parse(wrong).is_err(), "{wrong}");
-        }
     }
 
     #[test]

@@ -154,15 +154,14 @@ pub fn wait_for_number<S: Chained>(version: VersionRef<'_, S>, mark: u64) {
 }
 
 /// Waits until a version that was found undecided, without such a mark, is sealed or taken back. Returns `false` if it
-/// is neither at the deadline.
+/// is neither, since the fiber that waits is unwound.
 #[cold]
 pub fn wait_for_decision<S: Chained>(
     slot: &Slot<'_, S>,
     record: RecordRef<'_, S>,
     version: VersionRef<'_, S>,
-    deadline_ns: Option<u64>,
 ) -> bool {
-    waiter::wait_until(deadline_ns, || is_decided(slot, record, version))
+    waiter::wait_until(None, || is_decided(slot, record, version))
 }
 
 /// Whether a version that was found undecided, without the mark of a commit, is sealed or taken back.

@@ -69,7 +69,8 @@ impl<S: Scheme, O: Observer, L: Sink> Attempt<'_, '_, S, O, L> {
     }
 }
 
-/// The same in an ordered index, which is searched at once. The keys are often neighbours.
+/// The same in an ordered index, which is searched at once. The keys are often neighbours. It is a function of its own
+/// so that the loop for hash tables stays as small as it was: with both in one, YCSB lost 3 to 5%.
 #[inline(never)]
 fn prefetch_in_order<'db, S: Scheme, K: CoreKey>(index: IndexRef<'db, S>, groups: Range<usize>, keys: &[K]) {
     let mut values = index.table().has_values_apart().then(|| ValuesBehind::new(groups.clone()));

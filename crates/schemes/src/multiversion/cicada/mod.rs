@@ -424,7 +424,7 @@ impl<'db> Txn<'db> {
     /// Waits until an earlier attempt has decided about its version: invariant (3).
     #[cold]
     fn wait(&self, record: RecordRef<'db, Cicada>, version: VersionRef<'db, Cicada>) -> Result<(), Abort> {
-        let is_decided = self.scheme.waits && wait_for_decision(&self.slot, record, version, None);
+        let is_decided = self.scheme.waits && wait_for_decision(&self.slot, record, version);
         if is_decided { Ok(()) } else { Err(Abort::LockBusy) }
     }
 

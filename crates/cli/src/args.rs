@@ -66,13 +66,31 @@ pub(crate) struct Run {
     #[command(flatten)]
     seats: Seats,
     /// Measured time
-    #[arg(long, value_name = "S", default_value_t = 5.0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "S",
+        default_value_t = 5.0,
+        allow_negative_numbers = true,
+        conflicts_with = "txns"
+    )]
     seconds: f64,
     /// Warm-up before the measured time, or `auto`: until the run is steady, at most 30 seconds
-    #[arg(long, value_name = "S|auto", default_value = "1", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "S|auto",
+        default_value = "1",
+        allow_negative_numbers = true,
+        conflicts_with = "txns"
+    )]
     warmup: WarmUpLength,
     /// Time after the measured time in which the load continues and is not measured
-    #[arg(long, value_name = "S", default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "S",
+        default_value_t = 0.0,
+        allow_negative_numbers = true,
+        conflicts_with = "txns"
+    )]
     cooldown: f64,
     /// Runs of each scheme, in random order
     #[arg(long, value_name = "R", default_value_t = 1)]
@@ -130,7 +148,8 @@ struct Seats {
     #[arg(long, value_name = "N")]
     smt: Option<u64>,
     /// The least number of commits of a worker that a simulated run counts; it counts more until the 95% interval of
-    /// the throughput is within 3%, up to `--patience` times as many [default: 500]
+    /// the throughput is within 3%, up to `--patience` times as many [default: 500]. A native run serves exactly so
+    /// many requests of each worker, in the mean, in place of `--seconds`, and has no warm-up
     #[arg(long, value_name = "N")]
     txns: Option<u64>,
     /// The number of commits of a worker before a simulated run begins to count [default: 200]

@@ -124,14 +124,23 @@ struct Line {
     /// The time when the line was drawn last, and the commits and aborts until then.
     last: (u64, u64, u64),
     started_ns: Option<u64>,
-    lasts_s: f64,
+    /// The length of the run.
+    length: Length,
+}
+
+/// The length of a run, beside which the live line shows how far the run is.
+enum Length {
+    Seconds(f64),
+    Requests(u64),
 }
 
 impl Line {
     fn new(plan: &Plan, position: usize) -> Self {
         let scheme = plan.subjects[plan.order[position].0].scheme.name;
         let label = format!("[{}/{}] {} {scheme}", position + 1, plan.order.len(), plan.workload.name);
-        Self { label, last: (clock::now_ns(), 0, 0), started_ns: None, lasts_s: plan.lasts_s() }
+        let requests = plan.all_requests();
+        let length = if requests > 0 { Length::Requests(requests) } else { Length::Seconds(plan.lasts_s()) };
+        Self { label, last: (clock::now_ns(), 0, 0), started_ns: None, length }
     }
 
     /// Returns the line of a simulated run, whose progress is not known before its end.
@@ -158,8 +167,13 @@ impl Line {
         let throughput = committed as f64 * 1e9 / (now_ns - then_ns).max(1) as f64;
         let abort_rate = aborted as f64 / (committed + aborted).max(1) as f64;
         let (throughput, abort_rate) = (text::count(throughput), text::percent(abort_rate));
-        let of_s = format!("{running_s:.1} of {:.1} s", self.lasts_s);
-        format!("{label}: {of_s}, {throughput} txn/s, aborts {abort_rate}, p99 {p99}")
+        let done = match self.length {
+            Length::Seconds(lasts_s) => format!("{running_s:.1} of {lasts_s:.1} s"),
+            Length::Requests(all) => {
+                format!("{} of {} commits", text::count(commits as f64), text::count(all as f64))
+            }
+        };
+        format!("{label}: {done}, {throughput} txn/s, aborts {abort_rate}, p99 {p99}")
     }
 }
 
@@ -187,5 +201,11 @@ mod tests {
         monitor.enter(RunPhase::Run);
         let after = line.now(&monitor);
         assert!(after.ends_with('s') && !after.contains("p99 -"), "{after}");
+        let plan = Plan::new(Catalogue::new(instances::all()), &Request { txns: Some(1_500), ..request });
+        let mut line = Line::new(&plan.expect("possible"), 0);
+        let monitor = Monitor::new(1);
+        monitor.enter(RunPhase::Run);
+        let before = line.now(&monitor);
+        assert!(before.contains(": 0 of 1,500 commits, 0 txn/s"), "{before}");
     }
 }

@@ -46,6 +46,10 @@ fn wrong_requests_are_refused_with_the_way_out() {
     assert_refused("run ycsb --set tpcc.warehouses=2", "of workload tpcc");
     assert_refused("run ycsb --seconds 0", "--seconds 5");
     assert_refused("run ycsb --workers 0", "from 1 to 1024");
+    assert_refused("run ycsb --txns 10 --seconds 1", "--seconds");
+    assert_refused("run ycsb --txns 10 --warmup 1", "--warmup");
+    assert_refused("run ycsb --txns 10 --cooldown 1", "--cooldown");
+    assert_refused("run ycsb --txns 10 --warmup-txns 10", "add `--machine NAME`");
     assert_refused("run ycsb --set ycsb.ops_per_txn=9 --set ycsb.records=3", "ycsb.distinct=false");
     assert_refused("run ycsb --set ycsb.records=1000000000 --set ycsb.value_bytes=4096", "lower it to");
     assert_refused("run ycsb --out /dev/null/results", "--out /dev/null/results");
@@ -278,6 +282,23 @@ fn terminals_bring_their_clients_and_a_warm_up_can_end_by_itself() {
         text.contains("warm-up: silo (round 1) was steady after") || text.contains("NOT STEADY: silo"),
         "{text}"
     );
+}
+
+#[test]
+fn a_run_by_requests_counts_the_same_transactions_each_time() {
+    let line = "run ycsb --scheme silo,mvto --set ycsb.records=500 --workers 1 --txns 300 --format json";
+    let commits = || {
+        let printed = String::from_utf8(output(line).stdout).expect("text");
+        let runs = printed.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        let runs = runs.filter(|run: &serde_json::Value| run["kind"] == "run");
+        runs.map(|run| (run["commits"].clone(), run["txns"].clone(), run["check"]["verdict"].clone()))
+            .collect()
+    };
+    let (first, again): (Vec<_>, Vec<_>) = (commits(), commits());
+    assert_eq!((first.len(), &first), (2, &again));
+    for run in first {
+        assert_eq!(run, (300.into(), 300.into(), "passed".into()));
+    }
 }
 
 #[test]

@@ -263,7 +263,7 @@ pub(crate) fn choices(plan: &Plan, subject: usize) -> Choices {
         placement: simulation.map(|simulation| simulation.placement.name().to_owned()),
         memory: simulation.map(|simulation| simulation.memory.name()),
         smt: simulation.and_then(|simulation| simulation.smt.map(u64::from)),
-        txns: simulation.map(|simulation| simulation.txns),
+        txns: simulation.map(|simulation| simulation.txns).or(plan.requests),
         warmup_txns: simulation.map(|it| it.warmup_txns).filter(|txns| *txns != WARMUP_TXNS),
         patience: simulation.map(|it| it.patience).filter(|times| *times != PATIENCE),
         lookahead_ns: simulation.map(|simulation| simulation.lookahead_ps / 1_000),

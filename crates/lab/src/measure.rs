@@ -359,6 +359,18 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_run_by_requests_serves_all_of_them_and_no_more() {
+        let set = ["ycsb.records=100", "aria.batch=8"].map(str::to_owned).to_vec();
+        let schemes = Some("silo,aria".to_owned());
+        let request = Request { schemes, workers: Some(2), txns: Some(40), set, ..Request::new("ycsb") };
+        let plan = Plan::new(catalogue(), &request).expect("legal");
+        for position in 0..2 {
+            let record = plan.measure(position, &Monitor::new(2)).expect("possible").expect("made");
+            assert_eq!((record.totals().commits, record.is_result()), (80, true));
+        }
+    }
+
+    #[test]
     fn a_run_that_failed_its_check_is_no_result() {
         let results = Results { records: vec![failed(0, 0), record(1, 0, 100)] };
         assert!(results.is_failed());

@@ -16,6 +16,7 @@ use sync::workers;
 
 use crate::logs::Logs;
 use crate::registry::{Listed, pairs};
+use crate::simulation::TXNS_MAX;
 use crate::traffic::{Arrival, traffic};
 use crate::{Catalogue, MemoryPolicy, Placement, Refusal, SimulationPlan, json, machine, mix, steady};
 
@@ -29,6 +30,9 @@ const REPEAT_MAX: u64 = 1_000;
 /// end of a simulated run, to guess the time of many: two cores make two of them side by side.
 const SIMULATED_TXN_S: f64 = 8_000.0;
 const SIMULATED_START_S: f64 = 1.0;
+/// The assumed number of transactions that a core commits in a second, to guess the time of a native run that goes by
+/// requests.
+const NATIVE_TXN_S: f64 = 200_000.0;
 
 /// A request for runs, as it is typed or as a recipe has it.
 #[derive(Clone, Debug)]
@@ -45,7 +49,8 @@ pub struct Request {
     pub memory: Option<MemoryPolicy>,
     /// The number of hardware threads of a core that a simulated run uses. If `None`, all of them.
     pub smt: Option<u64>,
-    /// The least number of commits of a worker, in the mean, that a simulated run counts. If `None`, 500.
+    /// The least number of commits of a worker, in the mean, that a simulated run counts. If `None`, 500. A native run
+    /// serves this number of requests a worker, in the mean, and counts all of them. If `None`, it goes by time.
     pub txns: Option<u64>,
     /// The number of commits of a worker, in the mean, before a simulated run begins to count. If `None`, 200.
     pub warmup_txns: Option<u64>,
@@ -60,7 +65,7 @@ pub struct Request {
     pub workers: Option<u64>,
     /// The number of logical sessions in flight. If `None`, one for each worker, or the workload's terminals.
     pub clients: Option<ClientCount>,
-    /// Measured seconds. Simulated runs do not go by time, but by commits.
+    /// Measured seconds. Simulated runs, and native ones with a number of requests, do not go by time.
     pub seconds: f64,
     /// Seconds of warm-up before the measured time. It is a maximum if the warm-up ends when the run is steady.
     pub warmup: f64,
@@ -252,6 +257,8 @@ pub struct Plan {
     pub simulation: Option<SimulationPlan>,
     /// The way in which runs are driven. The times of simulated runs are those of the simulated machine.
     pub job: Job,
+    /// The number of requests of a worker, in the mean, that native runs serve; `None` if they go by time.
+    pub requests: Option<u64>,
     /// The number of runs of each scheme.
     pub repeat: usize,
     /// Whether runs are checked.
@@ -319,12 +326,14 @@ impl Plan {
         let order = order(subjects.len(), repeat, request.seed);
         let reserve_bytes = reserve_bytes(&shared, &job, (&forecast, apart), machine::available_bytes())?;
         let (check, logs) = (request.check, Logs::new(request, &shared)?);
+        let requests = request.txns.filter(|_| simulation.is_none());
         let plan = Self {
             catalogue,
             workload,
             subjects,
             simulation,
             job,
+            requests,
             repeat,
             check,
             forecast,
@@ -356,18 +365,32 @@ impl Plan {
         let times_ns = match self.job.limit {
             Limit::Time { warmup_ns, measured_ns, cooldown_ns } => [warmup_ns, measured_ns, cooldown_ns],
             Limit::Estimate(estimate) => [0, estimate.longest_ns, 0],
-            Limit::Requests(_) => panic!("plans are of timed runs"),
+            Limit::Requests(_) => [0; 3],
         };
         times_ns.map(|ns| ns as f64 / 1e9)
     }
 
     /// Returns the maximum seconds of a run, without loading, checking, and the transactions in flight at its end; of a
-    /// simulated run, a guess.
+    /// run that does not go by time, a guess.
     pub fn lasts_s(&self) -> f64 {
         match self.job.limit {
             Limit::Estimate(_) => SIMULATED_START_S + self.simulated_txns() as f64 / SIMULATED_TXN_S,
-            _ => self.times_s().iter().sum(),
+            Limit::Requests(_) => self.all_requests() as f64 / (NATIVE_TXN_S * cores_of(&self.job)),
+            Limit::Time { .. } => self.times_s().iter().sum(),
         }
+    }
+
+    /// Returns the number of requests that the first scheme's native runs serve, all workers together; 0 if they go by
+    /// time, or are simulated.
+    pub fn all_requests(&self) -> u64 {
+        let Limit::Requests(count) = self.limit(&self.subjects[0]) else { return 0 };
+        count.saturating_mul(self.subjects[0].clients as u64)
+    }
+
+    /// Returns the length of a subject's runs: its clients share the requests of their workers.
+    fn limit(&self, subject: &PlannedScheme) -> Limit {
+        let (workers, clients) = (self.job.workers as u64, subject.clients as u64);
+        self.requests.map_or(self.job.limit, |requests| request_limit(requests, workers, clients))
     }
 
     /// Returns the number of rows that are loaded before a run: fewer than the workload has, if rows are made when they
@@ -436,7 +459,7 @@ impl Plan {
             workload: self.workload.name,
             scheme: subject.run,
             values: &subject.values,
-            job: self.job,
+            job: Job { limit: self.limit(subject), ..self.job },
             layout: layout(&subject.values),
             reserve_bytes: self.reserve_bytes,
             logging: self.logs.as_ref().map(Logs::logging),
@@ -470,9 +493,13 @@ fn job(
         .map_err(|refusal| Refusal(format!("{refusal}; each worker serves a client or more")))?;
     let traffic = traffic(request, values, terminals.is_some())?;
     let pause_ns = values.int("run.pause_us") * 1_000;
-    let limit = match simulation {
-        Some(simulation) => simulation.limit(pause_ns > 0 || !traffic.is_immediate()),
-        None => time_limit(request)?,
+    let limit = match (simulation, request.txns) {
+        (Some(simulation), _) => simulation.limit(pause_ns > 0 || !traffic.is_immediate()),
+        (None, Some(requests)) => {
+            refuse_open_loop(request)?;
+            request_limit(within("--txns", requests, 1, TXNS_MAX)?, workers, clients)
+        }
+        (None, None) => time_limit(request)?,
     };
     Ok(Job {
         workers: workers as usize,
@@ -492,7 +519,7 @@ fn job(
         sample_every: values.int("run.sample_every"),
         latencies: true,
         traffic,
-        is_steady: (request.until_steady && simulation.is_none()).then_some(steady::is_warm),
+        is_steady: (request.until_steady && matches!(limit, Limit::Time { .. })).then_some(steady::is_warm),
     })
 }
 
@@ -502,6 +529,23 @@ fn admission(values: &Values) -> Admission {
         "single" => Admission::Single,
         _ => Admission::Regulated,
     }
+}
+
+/// Returns the length of runs that serve so many requests of a worker, in the mean: each client has an equal share,
+/// rounded up.
+fn request_limit(requests: u64, workers: u64, clients: u64) -> Limit {
+    Limit::Requests((requests * workers).div_ceil(clients))
+}
+
+/// Refuses arrivals that go by time in runs that go by a number of requests.
+fn refuse_open_loop(request: &Request) -> Result<(), Refusal> {
+    if request.arrivals == Arrival::Closed {
+        return Ok(());
+    }
+    Err(Refusal(format!(
+        "`--txns` with `--arrivals {}`: requests of an open loop arrive by time: give `--seconds` in place of `--txns`",
+        request.arrivals.name()
+    )))
 }
 
 fn time_limit(request: &Request) -> Result<Limit, Refusal> {
@@ -681,6 +725,11 @@ const FAST_TXN_S: f64 = 250_000.0;
 /// Bytes that a row takes beside its columns: the heads of record and version, and the loss by rounding to cache lines.
 const ROW_OVERHEAD_BYTES: f64 = 64.0;
 
+/// Returns the number of cores of this machine that a native job's workers keep busy.
+fn cores_of(job: &Job) -> f64 {
+    job.workers.min(workers::cores()) as f64
+}
+
 /// Returns the bytes of memory to request from the system before a run.
 fn reserve_bytes(
     values: &Values,
@@ -688,16 +737,18 @@ fn reserve_bytes(
     (forecast, has_versions_apart): (&Forecast, bool),
     available: Option<u64>,
 ) -> Result<usize, Refusal> {
-    let Limit::Time { warmup_ns, measured_ns, cooldown_ns } = job.limit else {
+    let txns = match job.limit {
+        Limit::Time { warmup_ns, measured_ns, cooldown_ns } => {
+            FAST_TXN_S * cores_of(job) * (warmup_ns + measured_ns + cooldown_ns) as f64 / 1e9
+        }
+        Limit::Requests(of_client) => of_client as f64 * job.clients as f64,
         // A simulated run has no page faults.
-        return Ok(0);
+        Limit::Estimate(_) => return Ok(0),
     };
     let Ok(asked_mb) = values.text("run.reserve_mb").parse::<u64>() else {
-        let seconds = (warmup_ns + measured_ns + cooldown_ns) as f64 / 1e9;
-        let running = job.workers.min(workers::cores()) as f64;
         let blocks = if has_versions_apart { 2.0 } else { 1.0 };
         let of_txn = forecast.growth_bytes as f64 + forecast.growth_rows * blocks * ROW_OVERHEAD_BYTES;
-        let growth = (of_txn * FAST_TXN_S * running * seconds) as u64;
+        let growth = (of_txn * txns) as u64;
         return Ok(growth.min(available.unwrap_or(0) / 4) as usize);
     };
     let asked = asked_mb << 20;
@@ -830,6 +881,28 @@ mod tests {
         assert_eq!(clients(&plan(Some(ClientCount::All(60)))), [60, 60]);
         assert_eq!(clients(&plan(Some(ClientCount::PerWorker(30)))), [60, 60]);
         assert_eq!(plan(Some(ClientCount::All(60))).raised().count(), 0);
+    }
+
+    #[test]
+    fn a_run_by_requests_gives_each_worker_so_many_however_many_clients_a_scheme_has() {
+        let set = ["ycsb.records=1000", "aria.batch=40"].map(str::to_owned).to_vec();
+        let schemes = Some("silo,aria".to_owned());
+        let request = Request { set, schemes, workers: Some(2), txns: Some(100), ..small() };
+        let plan = Plan::new(catalogue(), &request).expect("legal");
+        let limits: Vec<Limit> = plan.subjects.iter().map(|subject| plan.spec(subject).job.limit).collect();
+        assert_eq!(limits, [Limit::Requests(100), Limit::Requests(5)], "of a client each");
+        assert_eq!((plan.all_requests(), plan.times_s()), (200, [0.0; 3]));
+        assert_eq!(json::choices(&plan, 0).txns, Some(100));
+        for (name, wrong) in [
+            ("`--txns 0`", Request { txns: Some(0), ..request.clone() }),
+            (
+                "`--seconds` in place",
+                Request { arrivals: Arrival::Poisson, rate: Some(9.0), ..request.clone() },
+            ),
+        ] {
+            let says = refusal(&wrong);
+            assert!(says.contains(name), "{says}");
+        }
     }
 
     #[test]

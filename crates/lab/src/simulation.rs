@@ -23,7 +23,7 @@ pub(crate) const WARMUP_TXNS: u64 = 200;
 /// The least number of commits of a worker, in the mean, that count, unless the request has another number.
 const TXNS: u64 = 500;
 /// The maximum of these numbers: more than anybody waits for.
-const TXNS_MAX: u64 = 1_000_000_000;
+pub(crate) const TXNS_MAX: u64 = 1_000_000_000;
 /// The greatest half width of the 95% interval of throughput, as a share of it. Wider ones are marked.
 pub(crate) const ERROR_MAX: f64 = 0.03;
 /// The greatest multiple of the least measured time for which a run waits until its interval is so narrow, unless the
@@ -435,7 +435,6 @@ fn refuse_without_machine(request: &Request, values: &Values) -> Result<(), Refu
         ("--placement", request.placement.is_some()),
         ("--memory", request.memory.is_some()),
         ("--smt", request.smt.is_some()),
-        ("--txns", request.txns.is_some()),
         ("--warmup-txns", request.warmup_txns.is_some()),
         ("--patience", request.patience.is_some()),
         ("--lookahead-ns", request.lookahead_ns.is_some()),

@@ -89,6 +89,9 @@ fn length(plan: &Plan) -> String {
     if plan.simulation.is_some() {
         return simulation::limit(plan);
     }
+    if let Some(requests) = plan.requests {
+        return format!("{} a worker, all of which count", plural(requests as usize, "request"));
+    }
     let [warmup_s, measured_s, cooldown_s] = plan.times_s();
     let warmup =
         if plan.job.is_steady.is_some() { "a steady state".to_owned() } else { format!("{warmup_s} s") };
@@ -251,7 +254,8 @@ fn unseen(plan: &Plan, results: &Results) -> Option<String> {
 
 /// Returns a line about each run that came to its end without a measured time.
 fn nothing_measured(plan: &Plan, results: &Results) -> impl Iterator<Item = String> {
-    let longer = if plan.simulation.is_some() { "--txns" } else { "--seconds" };
+    let goes_by_time = plan.simulation.is_none() && plan.requests.is_none();
+    let longer = if goes_by_time { "--seconds" } else { "--txns" };
     let is_told = |record: &&Record| record.is_empty() && !record.measured.is_interrupted;
     results.records.iter().filter(is_told).map(move |record| {
         format!(

@@ -129,10 +129,15 @@ fn by_build<'r>(runs: &[&'r Run]) -> BTreeMap<Option<String>, Vec<&'r Run>> {
 /// Whether a recipe asks for a run.
 fn asks_for(catalogue: Catalogue, recipe: &Recipe, axes: &[Varied], run: &Run) -> bool {
     let seeds = recipe.seed..recipe.seed.saturating_add(recipe.repeat);
+    // A number of requests is in place of the seconds, and is compared as settings are.
+    let goes_by_requests =
+        recipe.settings.contains_key("txns") || axes.iter().any(|axis| axis.name == "txns");
     run.choices.workload == recipe.workload
         && recipe.schemes.contains(&run.choices.scheme)
         && seeds.contains(&run.choices.seed)
-        && (run.choices.is_simulated || (run.choices.asked_s - recipe.seconds).abs() < 1e-9)
+        && (run.choices.is_simulated
+            || goes_by_requests
+            || (run.choices.asked_s - recipe.seconds).abs() < 1e-9)
         && recipe.settings.iter().all(|(name, value)| has(catalogue, run, name, &value.to_string()))
         && axes.iter().all(|axis| !axis.places(catalogue, run).is_empty())
 }

@@ -108,7 +108,7 @@ fn is_same(a: &str, b: &str) -> bool {
     a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a.to_bits() == b.to_bits())
 }
 
-/// The choices that say for how long a simulation counts. What a host can bear decides them, a small machine's and a
+/// The choices that say how many transactions a run counts. What a host can bear decides them, a small machine's and a
 /// large one's differently: they are no factor of a result.
 const LENGTHS: [&str; 3] = ["txns", "warmup_txns", "patience"];
 

@@ -327,17 +327,17 @@ pub(crate) fn command(request: &Request) -> Vec<String> {
     words.extend(schemes.iter().flat_map(|schemes| flag("scheme", schemes.clone())));
     words.extend(workers.iter().flat_map(|workers| flag("workers", workers.to_string())));
     words.extend(clients.iter().flat_map(|clients| flag("clients", clients.to_string())));
+    words.extend(txns.iter().flat_map(|txns| flag("txns", txns.to_string())));
     if let Some(machine) = machine {
         // A simulated run goes by commits, and refuses times.
         words.extend(flag("machine", machine.clone()));
         words.extend(placement.iter().flat_map(|placement| flag("placement", placement.name().to_owned())));
         words.extend(memory.iter().flat_map(|policy| flag("memory", policy.name())));
         words.extend(smt.iter().flat_map(|smt| flag("smt", smt.to_string())));
-        words.extend(txns.iter().flat_map(|txns| flag("txns", txns.to_string())));
         words.extend(warmup_txns.iter().flat_map(|txns| flag("warmup-txns", txns.to_string())));
         words.extend(patience.iter().flat_map(|times| flag("patience", times.to_string())));
         words.extend(lookahead_ns.iter().flat_map(|ns| flag("lookahead-ns", ns.to_string())));
-    } else {
+    } else if txns.is_none() {
         words.extend(flag("seconds", seconds.to_string()));
         words.extend(flag("warmup", if *until_steady { "auto".to_owned() } else { warmup.to_string() }));
         words.extend(flag("cooldown", cooldown.to_string()));
@@ -566,6 +566,16 @@ mod tests {
         {
             assert!(command.contains(part), "{command}");
         }
+    }
+
+    #[test]
+    fn a_unit_by_requests_is_a_command_without_times() {
+        let text = "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\"]\nrepeat = 1\n[settings]\n\
+                    txns = 10\n";
+        let sweep =
+            Sweep::new(catalogue(), Recipe::parse(catalogue(), text).expect("legal"), "").expect("possible");
+        let command = sweep.units[0].command().join(" ");
+        assert!(command.contains("--txns 10") && !command.contains("--seconds"), "{command}");
     }
 
     #[test]

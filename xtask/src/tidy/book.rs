@@ -12,6 +12,8 @@ const BOOK: &str = "docs/book/";
 const SUMMARY: &str = "docs/book/SUMMARY.md";
 /// The folder of the schemes' chapters.
 const CHAPTERS: &str = "docs/book/schemes/";
+/// The folder of the schemes' sources.
+const SCHEMES: &str = "crates/schemes/src/";
 
 /// The headings of a scheme's chapter, in order. The first are those of its source file.
 const HEADINGS: [&str; 9] = [
@@ -55,6 +57,40 @@ pub(super) fn schemes_have_chapters(tree: &Tree, findings: &mut Findings) {
             findings.add(path, 0, "no scheme of the catalogue has this name: rename it or delete it");
         }
     }
+}
+
+/// Reports a setting whose authors have another value than the standard one, if the header of the scheme, or its
+/// chapter, does not name it among the departures.
+pub(super) fn tuned_settings_are_departures(tree: &Tree, findings: &mut Findings) {
+    for (path, text) in &tree.texts {
+        let Some(folder) = path.strip_suffix("/entry.rs").filter(|path| path.contains(SCHEMES)) else {
+            continue;
+        };
+        let chapter = format!("{CHAPTERS}{}.md", folder.rsplit('/').next().unwrap_or_default());
+        let header =
+            tree.texts.get(&format!("{folder}/mod.rs")).and_then(|text| text.split("//! DEPARTURES").nth(1));
+        let header = header.and_then(|rest| rest.split("\n\n").next());
+        let page = tree.pages.get(&chapter).and_then(|text| text.split("\n## Departures\n").nth(1));
+        let page = page.and_then(|rest| rest.split("\n## ").next());
+        for setting in published(text) {
+            let lacks = |text: Option<&str>| !text.is_some_and(|text| text.contains(setting));
+            for (path, _) in
+                [(&format!("{folder}/mod.rs"), header), (&chapter, page)].into_iter().filter(|of| lacks(of.1))
+            {
+                findings.add(
+                    path,
+                    1,
+                    format!("`{setting}` differs from its authors' value: name it among the departures"),
+                );
+            }
+        }
+    }
+}
+
+/// Returns the names of the settings in the list `published` of an entry.
+fn published(entry: &str) -> impl Iterator<Item = &str> {
+    let each = entry.split("Published {").skip(1);
+    each.filter_map(|rest| rest.split("setting: \"").nth(1)?.split('"').next())
 }
 
 /// Reports a page that the summary does not name, and a name without a page.
@@ -289,6 +325,25 @@ mod tests {
         assert_eq!(of(&good.replace("## Idea", "## Record")), 1);
         assert_eq!(of(&format!("{good}## Record\n")), 1);
         assert_eq!(of(&format!("````\n{good}````\n")), 1, "in a block of code they are none");
+    }
+
+    #[test]
+    fn a_setting_that_departs_from_its_authors_and_is_not_named_is_caught() {
+        let entry = "use Published;\npublished: &[Published {\n    setting: \"silo.order\",\n    value: \"1\" }],\n\
+                     toggles: &[Toggle { setting: \"silo.other\" }]";
+        let of = |header: &str, page: &str| {
+            let files = [
+                ("crates/schemes/src/optimistic/silo/entry.rs", entry),
+                ("crates/schemes/src/optimistic/silo/mod.rs", header),
+                ("docs/book/schemes/silo.md", page),
+            ];
+            check(tuned_settings_are_departures, &files)
+        };
+        let (header, page) =
+            ("//! DEPARTURES  `silo.order`\n\n", "\n## Departures\n`silo.order`\n## Settings\n");
+        assert_eq!(of(header, page), 0);
+        assert_eq!(of("//! DEPARTURES  None.\n\n// `silo.order`", page), 1);
+        assert_eq!(of(header, "\n## Departures\nNone.\n## Settings\n`silo.order`"), 1);
     }
 
     #[test]

@@ -32,6 +32,7 @@ const RULES: &[Rule] = &[
     bans::unsafe_is_forbidden_above,
     bans::names_stay_above,
     book::schemes_have_chapters,
+    book::tuned_settings_are_departures,
     book::summary_names_every_page,
     book::links_stay_in_the_book,
     book::includes_are_there,

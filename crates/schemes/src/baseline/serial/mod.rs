@@ -7,8 +7,8 @@
 //! COMMIT      Give the partition up. (An abort first undoes the list in reverse.)
 //! INVARIANTS  (1) One attempt at a time is between `begin` and its end (the claim: storage lends words to
 //!                 its holder only).
-//! DEPARTURES  None: this is the definition of a serial execution. Attempts that wait for the partition
-//!             wait in no particular order; on a fiber the worker runs another client meanwhile.
+//! DEPARTURES  None: this is the definition of a serial execution. Attempts that wait for the partition get it in the
+//!             order of arrival; on a fiber the worker runs another client meanwhile.
 
 pub mod entry;
 #[cfg(all(test, feature = "tests", not(loom)))]

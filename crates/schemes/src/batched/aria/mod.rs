@@ -34,21 +34,20 @@
 //!             (4) An attempt of a batch has a number from 1, and the batch a number that never returns.
 //!                 Transactions that fall back have another batch's number, so that no reservation stands in
 //!                 their way.
-//! DEPARTURES  The original has no ranges. Here a scan, or a search that misses, reads the gaps of the leaves it
-//!             meets, and an insert writes the gap that it enters. That counts for RAW and WAR and not for WAW,
-//!             because inserts of different keys commute; the table of keys finds equal ones, and may take
-//!             different keys for equal only if both enter the same leaf. A delete is a write of its record: an
-//!             attempt that saw the key has read the record. A record that is read and written is reserved as
-//!             written only, since WAW decides. The original falls back to locks, which are granted in the order
-//!             of the batch for the keys that each transaction touched before; a transaction that touches
-//!             another key aborts again. Here one lock serves all: transactions that aborted together mostly
-//!             want the same records. A transaction alone may touch any record, so that it commits, and it finds
-//!             every key in the indexes that was inserted before it. The price is the cores that would not have
-//!             waited. An attempt outside of a batch is a batch of its own, and excludes others. Leaves are
-//!             decided by their shape, which depends on the order in which rows were loaded: the outcome is the
-//!             same for any number of workers if there was one loader and `aria.batch` is given. Where clients hear of
-//!             no commit before all of its batch have decided, as from the engine's driver, the order also agrees with
-//!             real time.
+//! DEPARTURES  The original has no ranges. Here a scan, or a search that misses, reads the gaps of the leaves it meets,
+//!             and an insert writes the gap that it enters. That counts for RAW and WAR and not for WAW, because
+//!             inserts of different keys commute; the table of keys finds equal ones, and may take different keys for
+//!             equal only if both enter the same leaf. A delete is a write of its record: an attempt that saw the key
+//!             has read the record. A record that an update reads is reserved as written only, since WAW decides. The
+//!             original falls back to locks, which are granted in the order of the batch for the keys that each
+//!             transaction touched before; a transaction that touches another key aborts again. Here one lock serves
+//!             all: transactions that aborted together mostly want the same records. A transaction alone may touch any
+//!             record, so that it commits, and it finds every key in the indexes that was inserted before it. The price
+//!             is the cores that would not have waited. An attempt outside of a batch is a batch of its own, and
+//!             excludes others. Leaves are decided by their shape, which depends on the order in which rows were
+//!             loaded: the outcome is the same for any number of workers if there was one loader and `aria.batch` is
+//!             given. Where clients hear of no commit before all of its batch have decided, as from the engine's
+//!             driver, the order also agrees with real time.
 
 pub mod entry;
 pub mod plants;

@@ -4,7 +4,7 @@
 //!             will write there is a version before it has a value: a placeholder with the number of the transaction,
 //!             at its place in the record's chain. So a reader knows which version it must read, whichever transaction
 //!             runs first: the last version below its own number. It waits for that version's value. Reads block no
-//!             writes, and writes block no writes; nothing aborts for a conflict.
+//!             writes; nothing aborts for a conflict.
 //! RECORD      The chain and its stamps are `parts::version_chain`; the header counts nothing. A version's
 //!             number is that of the batch (bits 15..), of the transaction in it (0..14), and in between whether it
 //!             ran alone.
@@ -31,11 +31,12 @@
 //!             these, as under `calvin`: a deletion excludes attempts that touch the record, an insertion those that
 //!             missed the key or scan its stretch. Reads are declared with the footprint, because unforeseen accesses
 //!             must not depend on who runs first. The original executes the writer of a missing value instead of
-//!             waiting for the value; here the writer's worker comes to it in time, and the reader's worker may go
-//!             on with its next transactions. The managers are the workers,
-//!             between two meetings, and not threads of their own. Clients hear of no commit before its batch has
-//!             ended, so that to them the order agrees with real time; but a transaction may run after one that comes
-//!             later in the order has committed, and so no more is promised.
+//!             waiting for the value; here the writer's worker comes to it in time, and the reader's worker may go on
+//!             with its next transactions. A blind write asks whether there is a value, and so waits for the version
+//!             before it as an update does. The managers are the workers, between two meetings, and not threads of
+//!             their own. Clients hear of no commit before its batch has ended, so that to them the order agrees with
+//!             real time; but a transaction may run after one that comes later in the order has committed, and so no
+//!             more is promised.
 
 pub mod entry;
 pub mod plants;

@@ -29,17 +29,19 @@
 //!             (4) A transaction executes on the state that those before it left, whichever worker executes them and
 //!                 when: the outcome of a batch, and which of its transactions execute alone, are a function of its
 //!                 inputs.
-//! DEPARTURES  The original locks keys, and has the client name them, or find them by a reconnaissance. Here a
-//!             rehearsal finds the locks where the input does not state them, and there is more to lock than keys.
-//!             Where rows are numbered under a prefix (orders under their district) the next key depends on the order
-//!             of the batch, which no rehearsal knows: the stretch is locked instead, for all rows in it. Elsewhere a
-//!             scan locks its stretch, and an attempt that adds or removes a key locks the stretch for changes of
-//!             parts, so that such attempts exclude scans and not each other. A row that is found where the rehearsal
-//!             missed its key is covered by the lock of the key, which covers no row that the rehearsal found. A scan
-//!             across prefixes runs alone. One machine: no sequencing layer, no replication, no reads from other nodes.
-//!             A footprint that turns out wrong costs a turn alone and not a new sequence number, so that nothing
-//!             starves. An attempt outside of a batch is a batch of its own, and excludes others. Clients hear of no
-//!             commit before its batch has ended, so that the order agrees with real time.
+//! DEPARTURES  The original has one thread that grants locks while transactions execute. Here each worker manages a
+//!             share of the locks (`calvin.managers`), and all locks of a batch are requested before its first
+//!             transaction executes. The original locks keys, and has the client name them, or find them by a
+//!             reconnaissance. Here a rehearsal finds the locks where the input does not state them, and there is more
+//!             to lock than keys. Where rows are numbered under a prefix (orders under their district) the next key
+//!             depends on the order of the batch, which no rehearsal knows: the stretch is locked instead, for all rows
+//!             in it. Elsewhere a scan locks its stretch, and an attempt that adds or removes a key locks the stretch
+//!             for changes of parts, so that such attempts exclude scans and not each other. A row that is found where
+//!             the rehearsal missed its key is covered by the lock of the key, which covers no row that the rehearsal
+//!             found. A scan across prefixes runs alone. One machine: no sequencing layer, no replication, no reads
+//!             from other nodes. A footprint that turns out wrong costs a turn alone and not a new sequence number, so
+//!             that nothing starves. An attempt outside of a batch is a batch of its own, and excludes others. Clients
+//!             hear of no commit before its batch has ended, so that the order agrees with real time.
 
 pub mod entry;
 pub mod plants;

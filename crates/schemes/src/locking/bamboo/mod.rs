@@ -28,15 +28,15 @@
 //!             storage lends what others may overwrite only as copies that may be torn: to abort is then to drop
 //!             versions, for which no value in another attempt's private buffer is needed. So the attempt that wounds
 //!             cuts the wounded attempt out of the ring itself, with all behind it, and does not wait for them. The
-//!             program does not tell that a write was the last: an attempt retires what it has written when it goes
-//!             on to the next access, and takes it back if it writes the record again, for which those that have seen
-//!             it are wounded. The part of a transaction in which it does not retire is told from the mean number of
-//!             accesses of its session's commits. Reads retire under `bamboo.retire=off`, too: writers wait for
-//!             readers at the commit alone. Leaves are compared, where the paper says nothing of phantoms. As in
-//!             the paper, an attempt has no timestamp before its first conflict: of the attempts that meet, those in
-//!             the ring draw theirs first, in its order. But after `bamboo.dynamic_attempts` attempts, a transaction
-//!             has the timestamp of its birth, so that the oldest ends. A wounded transaction waits a little before it
-//!             begins again: see `wound_wait`.
+//!             program does not tell that a write was the last: an attempt retires what it has written when it goes on
+//!             to the next access, and takes it back if it writes the record again, for which those that have seen it
+//!             are wounded. The part of a transaction in which it does not retire is told from the mean number of
+//!             accesses of its session's commits. Reads retire under `bamboo.retire=off`, too: writers wait for readers
+//!             at the commit alone. Leaves are compared, where the paper says nothing of phantoms. As in the paper, an
+//!             attempt has no timestamp before its first conflict: of the attempts that meet, those in the ring draw
+//!             theirs first, in its order. But after `bamboo.dynamic_attempts` attempts, a transaction has the
+//!             timestamp of its birth, so that the oldest ends. A wounded transaction waits a little before it begins
+//!             again (`bamboo.respect_us`): see `wound_wait`.
 
 pub mod early_accesses;
 pub mod early_locks;

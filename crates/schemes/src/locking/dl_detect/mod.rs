@@ -18,13 +18,13 @@
 //!                 third has taken its request back: so a reader that still waits announces again, and looks
 //!                 again, after each `dl_detect.period_us`. A writer waits for all before it, and its
 //!                 announcement stays complete.
-//! DEPARTURES  DBx1000 lets go of the record and then adds the edges one by one as they were, without an order
-//!             between two attempts that add them. So circles are missed, and seen where there are none, and a
-//!             timeout ends the missed ones; here the timeout is an option. The victim of DBx1000 is the
-//!             attempt with the fewest locks (`dl_detect.victim`); the standard here is the youngest, since
-//!             then the oldest is never a victim. Where two want to write what both have read, the second to ask
-//!             aborts without a search, be it the older; and gaps have no locks, so that a key that others insert
-//!             beside what an attempt has read aborts it.
+//! DEPARTURES  DBx1000 lets go of the record and then adds the edges one by one as they were, without an order between
+//!             two attempts that add them. So circles are missed, and seen where there are none, and a timeout ends the
+//!             missed ones; here the timeout is an option (`dl_detect.timeout_us`). The victim of DBx1000 is the
+//!             attempt with the fewest locks (`dl_detect.victim`); the standard here is the youngest, since then the
+//!             oldest is never a victim. Where two want to write what both have read, the second to ask aborts without
+//!             a search, be it the older; and gaps have no locks, so that a key that others insert beside what an
+//!             attempt has read aborts it. The departures of [`TwoPhase`] hold here, too.
 
 pub mod entry;
 #[cfg(all(test, feature = "tests", not(loom)))]

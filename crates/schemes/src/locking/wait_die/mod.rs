@@ -17,12 +17,12 @@
 //!                 owner; and an owner that asks for more has only owners to wait for.
 //!             (5) Births stay as they are from the first attempt of a transaction to the last
 //!                 (`Ticket::birth`).
-//! DEPARTURES  An attempt that is younger than all that wait, and could share the record with its owners, dies,
-//!             too, unless `wait_die.bypass` is on, as it is in DBx1000: there a stream of young readers can
-//!             keep a writer waiting for ever. DBx1000 compares the age with the owners' also where only others
-//!             that wait are in the way, and its age is that of the worker, which a transaction that is tried
-//!             again later loses. Gaps have no locks: a key that others insert beside what the oldest has read
-//!             aborts it, too, and then the engine's turns are what ends that.
+//! DEPARTURES  An attempt that is younger than all that wait, and could share the record with its owners, dies, too,
+//!             unless `wait_die.bypass` is on, as it is in DBx1000: there a stream of young readers can keep a writer
+//!             waiting for ever. DBx1000 compares the age with the owners' also where only others that wait are in the
+//!             way, and its age is that of the worker, which a transaction that is tried again later loses. Gaps have
+//!             no locks: a key that others insert beside what the oldest has read aborts it, too, and then the engine's
+//!             turns are what ends that. The departures of [`TwoPhase`] hold here, too.
 
 pub mod entry;
 pub mod plants;

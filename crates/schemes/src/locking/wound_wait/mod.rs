@@ -20,11 +20,12 @@
 //!                 its end.
 //!             (7) Births stay as they are from the first attempt of a transaction to the last
 //!                 (`Ticket::birth`).
-//! DEPARTURES  A transaction that was wounded waits, before it begins again, until the one that wounded it has
-//!             ended, for `wound_wait.respect_us` at most. If it began at once, it would be wounded again for
-//!             the same lock; and where its undoing changes gaps that the older has read, it would abort the
-//!             older again and again, which would be the oldest in vain. Gaps have no locks: a key that others
-//!             insert beside what the oldest has read aborts it, and then the engine's turns are what ends that.
+//! DEPARTURES  A transaction that was wounded waits, before it begins again, until the one that wounded it has ended,
+//!             for `wound_wait.respect_us` at most. If it began at once, it would be wounded again for the same lock;
+//!             and where its undoing changes gaps that the older has read, it would abort the older again and again,
+//!             which would be the oldest in vain. Gaps have no locks: a key that others insert beside what the oldest
+//!             has read aborts it, and then the engine's turns are what ends that. The departures of [`TwoPhase`] hold
+//!             here, too.
 
 pub mod entry;
 pub mod plants;

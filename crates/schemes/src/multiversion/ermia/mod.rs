@@ -31,15 +31,16 @@
 //!             is the array's entry: with `ermia.indirection=on` the block holds nothing else, so that entries stand
 //!             close to each other as in the array; `off` lets one version stand within, as in `si`. The original
 //!             compares the leaves that were read at the commit, if it is asked to. Under SSI and SSN that misses
-//!             phantoms, so gaps are stamped (as in `ssn`) and there is no setting that leaves them out. In the
-//!             original readers set bits in versions: see `ssn`. In the original every update comes after the last safe
-//!             snapshot; here only the updates in danger do. Its read-mostly transactions declare that they are; here
-//!             an attempt is one when it has read so much. They mark each stale version with a bit that stays, by which
-//!             overwriters find the thread; here overwriters of stale versions tell all such attempts, and nothing is
-//!             written where it is read. The original has managers of epochs for memory, for transaction numbers and
-//!             for the log's buffer. Here memory has storage's epochs, of attempts; versions have the watermark, of
-//!             numbers; safe snapshots have a period of time; and slots need no recycling, since no version names one
-//!             when the next attempt begins.
+//!             phantoms, so gaps are stamped, entries that others left are used as in `ssn`, and there is no setting
+//!             that leaves this out. In the original readers set bits in versions: see `ssn`; and an attempt waits for
+//!             nobody before it tries again, which it does here as under `si` (`ermia.wait_us`). In the original every
+//!             update comes after the last safe snapshot; here only the updates in danger do. Its read-mostly
+//!             transactions declare that they are; here an attempt is one when it has read so much. They mark each
+//!             stale version with a bit that stays, by which overwriters find the thread; here overwriters of stale
+//!             versions tell all such attempts, and nothing is written where it is read. The original has managers of
+//!             epochs for memory, for transaction numbers and for the log's buffer. Here memory has storage's epochs,
+//!             of attempts; versions have the watermark, of numbers; safe snapshots have a period of time; and slots
+//!             need no recycling, since no version names one when the next attempt begins.
 
 pub mod entry;
 pub mod plants;

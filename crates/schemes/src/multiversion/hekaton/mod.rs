@@ -33,8 +33,9 @@
 //!             writer does not tell its dependents of its end: they look at the versions that they have read. The
 //!             scheme counts no dependencies and keeps no transaction objects that could be confused. Where the paper
 //!             scans again, here the versions of leaves and of rows tell of changes. No version is written over while
-//!             its writer is uncertain: writers wait for it. The paper's other isolation levels are left out; its
-//!             scheme with locks is `hekaton_locking`.
+//!             its writer is uncertain: a writer that sees the version waits for the decision, and one that does not
+//!             aborts at once. The paper's other isolation levels are left out; its scheme with locks is
+//!             `hekaton_locking`.
 
 pub mod entry;
 pub mod plants;

@@ -42,7 +42,9 @@
 //!             are deadlocked, aborted and tried again, one would always have joined. A scan locks a record that it
 //!             finds undecided like any other record. Leaves stand for hash buckets. Attempts that wait look for
 //!             deadlocks, and not a thread; the youngest is the victim. Declared readers read as of their begin without
-//!             locks. The paper's other isolation levels are left out.
+//!             locks. As under `hekaton`, a version ends where the next on its chain begins, dependents look at the
+//!             versions that they have read and are not told, and no version is written over while its writer is
+//!             uncertain. The paper's other isolation levels are left out.
 
 pub mod entry;
 pub mod leaf_locks;
@@ -71,11 +73,11 @@ use self::leaf_locks::{LeafHolders, LeafLocks};
 settings! {
     /// The settings of the scheme.
     pub struct Settings of "hekaton_locking" {
-        /// `on` reads versions whose writer has its end number and is not certain yet, and fails with it; `off` waits
-        /// for its decision.
+        /// `on` reads versions whose writer has its end number and is not certain yet, and waits for it at the own
+        /// commit; `off` waits at the read.
         speculation: bool {
             default: "on",
-            stresses: "the choice between waiting and cascading aborts on records that are written often",
+            stresses: "the choice between waits at the read and waits at the commit on records that are written often",
         },
         /// How long an attempt waits at its end before it says who waits for whom and looks for a deadlock, and before
         /// it does so again, for those who began to wait later; a longer one lets deadlocks last.

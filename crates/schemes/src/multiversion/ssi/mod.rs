@@ -34,7 +34,8 @@
 //!             conflicts, and nothing stays of an attempt that is over except its marks. For an attempt that only
 //!             reads, a mark takes the snapshot as its number. This is the optimization for read-only transactions of
 //!             Ports and Grittner (PVLDB 5(12), 2012), for any attempt that turns out to be one. Leaves are told what
-//!             `ssn` tells them, at the same price in false aborts.
+//!             `ssn` tells them, and entries that others left are used as there, at the same price in false aborts. An
+//!             attempt waits before it tries again as under `si` (`ssi.wait_us`).
 
 #[cfg(all(test, feature = "tests", not(loom)))]
 mod claims;

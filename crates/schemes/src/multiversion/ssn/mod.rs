@@ -39,7 +39,11 @@
 //!             leaf has got keys meanwhile takes `pi` for the number after its snapshot, or as the leaf tells it of all
 //!             keys that came since; and aborts if the leaf has split or gone. If its `pi` is below its number, an
 //!             attempt also aborts if it entered a key into a leaf that others then split; and if it read that a key
-//!             was missing whose entry has left the index since. These may be false aborts.
+//!             was missing whose entry has left the index since. An attempt that uses an index entry which another one
+//!             left there does not know who read the gap before: it aborts if its `pi` is below its number. These may
+//!             be false aborts. The paper's shortcut for old versions is left to `ermia` (`ermia.read_mostly`). An
+//!             attempt waits before it tries again as under `si` (`ssn.wait_us`), where the public program waits for
+//!             nobody.
 
 #[cfg(all(test, feature = "tests", not(loom)))]
 mod claims;

@@ -2,11 +2,12 @@
 //!
 //! IDEA        A commit is Silo's, but a record's lock and its TID are words of their own. A lock keeps other writers
 //!             away and nobody from reading: only from when a commit verifies to when it has applied its writes do
-//!             their TIDs say that they are being written, and readers wait for that. After an abort the retry locks
-//!             beforehand, in canonical order, the records that the attempt before had to write and those that failed
-//!             it: its *retrospective lock list*. An insert is two transactions: a *system transaction* reserves a
-//!             record that is marked deleted, which changes its page, and the user's transaction flips the mark with
-//!             its other writes. So an abort leaves a deleted record, which harms nobody, and has nothing to undo.
+//!             their TIDs say that they are being written, and readers wait for that. After an abort the attempt has a
+//!             *retrospective lock list*: the records that it had to write and those that failed it. The retry locks
+//!             those that it reads or updates beforehand, in canonical order. An insert is two transactions: a *system
+//!             transaction* reserves a record that is marked deleted, which changes its page, and the user's
+//!             transaction flips the mark with its other writes. So an abort leaves a deleted record, which harms
+//!             nobody, and has nothing to undo.
 //! RECORD      The owner id, 16 bytes: the TID with bit 0 being written, bit 1 deleted, bit 2 retired, bits 4..32 the
 //!             ordinal in the epoch, bits 32.. the epoch; the lock, shared or exclusive; how hot the record is.
 //! COMMIT      1. Lock the write set exclusively, in the order of addresses.
@@ -31,14 +32,15 @@
 //!                 then keeps somebody waiting, and does no other harm.
 //! DEPARTURES  The published code says of a record that it is being written when it applies the write, and verifies
 //!             TIDs alone. Two attempts that each overwrite what the other has read then both commit, if both have
-//!             locked before one applies. Here a commit says so before it verifies. Retrospective lock lists are of the
-//!             second paper (MOCC). There are no snapshot pages, no dual pointers with a set of those that were
-//!             followed, and no Master-Tree: a page is a leaf of the engine's index, and records never move, so that
-//!             moved bits, foster children and tracking have nothing to do. The system transaction is the engine's
-//!             insert, which puts a record without a value into the index at once; and a deleted record leaves the
-//!             index when its time has come. A lock is a word on which attempts wait, and not a queue. A record is hot,
-//!             not its page, and cools down every second. Records that a failed attempt had locked stay listed. Amounts
-//!             are added at the commit, as under `silo`.
+//!             locked before one applies. Here a commit says so before it verifies. Retrospective lock lists
+//!             (`foedus.rll`) are of the second paper (MOCC). There are no snapshot pages, no dual pointers with a set
+//!             of those that were followed, and no Master-Tree: a page is a leaf of the engine's index, and records
+//!             never move, so that moved bits, foster children and tracking have nothing to do. The system transaction
+//!             is the engine's insert, which puts a record without a value into the index at once; and a deleted record
+//!             leaves the index when its time has come. A lock is a word on which attempts wait, and not a queue. A
+//!             record is hot, not its page, and cools down every second. Records that a failed attempt had locked stay
+//!             listed. Blind writes, amounts, inserts and deletes lock nothing beforehand. Amounts are added at the
+//!             commit, as under `silo`.
 
 pub mod entry;
 pub mod plants;

@@ -3,10 +3,11 @@
 //! IDEA        Optimism wastes whole transactions on the few records that everyone wants, and locks waste a little on
 //!             all the others. So records have a *temperature*, which rises when attempts fail because of them. A
 //!             transaction locks the hot records when it reads them, exclusively if it is going to write them, and
-//!             takes the others on trust, as Silo does; after an abort it also locks the records that it has to write
-//!             and those that failed it. The locks only keep others away: whether a commit is correct is decided by
-//!             Silo's validation, of locked records, too. Therefore locks may be given up at any time, and they are
-//!             whenever keeping them could close a circle of waiting.
+//!             takes the others on trust, as Silo does; after an abort it also locks those that it read or updated and
+//!             that are on the list of its last attempt: what that had to write, and what failed it. The locks only
+//!             keep others away: whether a commit is correct is decided by Silo's validation, of locked records, too.
+//!             Therefore locks may be given up at any time, and they are whenever keeping them could close a circle of
+//!             waiting.
 //! RECORD      Three words. The TID, as in Silo: bit 0 a committer installs, bit 1 no value, bit 2 retired, bits 4..32
 //!             sequence, bits 32.. epoch. The lock: bit 0 exclusive, bit 1 wanted exclusively, bits 2.. how many
 //!             share it. The temperature, with the number of the era in which it was measured.
@@ -29,10 +30,13 @@
 //!             not live in the nodes here. A lock is a word on which attempts wait, and not a queue: an attempt that
 //!             wants it exclusively keeps new readers out, but several of those come in any order. A lock is never
 //!             queued for and cancelled: it is tried at once, and waited for after the locks that are in the way of
-//!             waiting were given up, however many they are. A record that must be locked after an abort is locked
-//!             when the retry comes to it, and not with all that lies before it in the order of addresses. Writes are
-//!             locked when they commit, or, if they are hot or after an abort, when they are read or written first.
-//!             Amounts are added at the commit as under `silo`.
+//!             waiting were given up, however many they are. A record that must be locked after an abort is locked when
+//!             the retry comes to it, and not with all that lies before it in the order of addresses. A record that is
+//!             hot, or listed, is locked when it is first read or updated; blind writes, amounts, inserts and deletes
+//!             lock theirs at the commit. The paper sorts the write set first; here locks are tried in the order of the
+//!             writes, and in that of addresses if one is taken. The public program marks a record when it applies the
+//!             write; here all are marked before the validation, as under `foedus`. Epochs last 40 ms
+//!             (`mocc.epoch_ms`), there 20. Amounts are added at the commit as under `silo`.
 
 pub mod entry;
 pub mod plants;

@@ -23,12 +23,13 @@
 //!             (4) The order of the numbers is a serial order, keys that enter gaps included: they stand in their
 //!                 leaf before the number of their commit is drawn, and gaps are looked at after it.
 //!             (5) What was observed, absence included, is among the reads or noted with the write.
-//! DEPARTURES  DBx1000 draws a number for the begin, too; the last number drawn says the same, and costs no
-//!             exchange. It latches a record for each copy; here a copy is checked by the word. It validates blind
-//!             writes as reads, sorts by comparing names of tables, deadlocks with itself when a record is touched
-//!             twice, and has no protection from phantoms. The wait for a latch is a wait of the engine, so that on
-//!             a fiber another attempt runs meanwhile. Without `occ.early_abort` an attempt that has read a value
-//!             that is too new goes on to its end, as in the paper of 1981.
+//! DEPARTURES  DBx1000 draws a number for the begin, and one for the end of an attempt that wrote nothing; here both
+//!             are the last number drawn, which says the same and costs no exchange. It latches a record for each copy;
+//!             here a copy is checked by the word. It validates blind writes as reads, sorts by comparing names of
+//!             tables, deadlocks with itself when a record is touched twice, and has no protection from phantoms. The
+//!             wait for a latch is a wait of the engine, so that on a fiber another attempt runs meanwhile. Without
+//!             `occ.early_abort` an attempt that has read a value that is too new goes on to its end, as in the paper
+//!             of 1981.
 
 pub mod entry;
 pub mod plants;

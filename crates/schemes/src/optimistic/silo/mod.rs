@@ -27,20 +27,21 @@
 //!             (4) A record's value and its kept versions include every value that a snapshot shows which is read
 //!                 now or later (`keep_past` ensures it, `SnapshotEpochs` determines which). A record is retired
 //!                 only when all of these values are that it has none (`retire`).
-//! DEPARTURES  Locks are taken in the order of the writes as long as no one has to wait, which spares the sort. A
-//!             record that is being inserted is unlocked and without value until its commit, as in the paper; a delete
-//!             leaves such a record, and the engine unlinks it later. The wait for a lock is a wait of the engine, so
-//!             that on a fiber another attempt runs meanwhile. With `silo.commit_locks=no_wait`, which is `TicToc`'s
-//!             and `DBx1000`'s, a commit that finds a record locked gives up its locks, and tries again at most so
-//!             many times. A slot is inside an epoch only while it commits, so that a stalled worker or a client that
-//!             waits inside its transaction holds up no epoch. A kept version that is no longer needed is given up
-//!             when its record is next overwritten by a commit of a later snapshot epoch, or leaves the indexes, and
-//!             not by a list of its own: of a record that is not written any more, as many versions stay as were
-//!             needed at its last write, two if no snapshot was read for long. A key that was deleted from a table
-//!             with secondary indexes can be inserted again when no snapshot needs the old row. The paper has no
-//!             commit-time updates, which are STO's (Huang, Qian, Kohler, Liskov, Shrira, PVLDB 2020): an amount is
-//!             added to the value that is there in step 6, under the lock, and all that was observed of the record is
-//!             that it has a value, as before a blind write.
+//! DEPARTURES  Locks are taken in the order of the writes as long as no one has to wait, which spares the sort
+//!             (`silo.write_order=address` always sorts). A record that is being inserted is unlocked and without value
+//!             until its commit, as in the paper; a delete leaves such a record, and the engine unlinks it later. The
+//!             wait for a lock is a wait of the engine, so that on a fiber another attempt runs meanwhile. Read-only
+//!             transactions read the present, and an old snapshot only with `silo.snapshots=on`. With
+//!             `silo.commit_locks=no_wait`, which is `TicToc`'s and `DBx1000`'s, a commit that finds a record locked
+//!             gives up its locks, and tries again at most so many times. A slot is inside an epoch only while it
+//!             commits, so that a stalled worker or a client that waits inside its transaction holds up no epoch. A
+//!             kept version that is no longer needed is given up when its record is next overwritten by a commit of a
+//!             later snapshot epoch, or leaves the indexes, and not by a list of its own: of a record that is not
+//!             written any more, as many versions stay as were needed at its last write, two if no snapshot was read
+//!             for long. A key that was deleted from a table with secondary indexes can be inserted again when no
+//!             snapshot needs the old row. The paper has no commit-time updates, which are STO's (Huang, Qian, Kohler,
+//!             Liskov, Shrira, PVLDB 2020): an amount is added to the value that is there in step 6, under the lock,
+//!             and all that was observed of the record is that it has a value, as before a blind write.
 
 pub mod entry;
 pub mod plants;
@@ -349,7 +350,8 @@ fn may_commit(sets: &Workspace<'_, Silo>) -> Result<(), Abort> {
 }
 
 impl<'db> Txn<'db> {
-    /// The value that a record had before the commits of epoch `end`. Newer commits are not waited for.
+    /// The value that a record had before the commits of epoch `end`. A newer commit is waited for only while it has
+    /// the record locked and the value from before `end` is still in place.
     fn read_before(&mut self, end: u64, record: RecordRef<'db, Silo>) -> Option<&[u64]> {
         // Acquire: pairs with the Release in `install`.
         let mut word = record.header().0.load(Ordering::Acquire);

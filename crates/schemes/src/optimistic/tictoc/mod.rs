@@ -34,17 +34,17 @@
 //!                 looks at the gap version, and one that latches the leaf and then looks at the rts, one sees the
 //!                 other (`LeafRef::mark`).
 //! DEPARTURES  The paper packs both stamps into one word and, when rts - wts outgrows its 15 bits, raises wts, which
-//!             fails every attempt that has read the version: with records that all read and nobody writes, for ever.
-//!             A second word in the same cache line has room for both. An absence does not tell when it began if its
+//!             fails every attempt that has read the version: with records that all read and nobody writes, for ever. A
+//!             second word in the same cache line has room for both. An absence does not tell when it began if its
 //!             record was entered anew, so it is read at its rts, never earlier. There is no history of overwritten
 //!             versions. A commit that finds a record locked waits for it, holding locks of smaller addresses only;
 //!             with `tictoc.commit_locks=no_wait` it gives up its locks and tries again, as in the paper, at most so
 //!             many times, and only then looks whether it must fail before it locks. Locks are taken in the order of
-//!             the writes as long as no one has to wait, which spares the sort. The paper has no ranges: here leaves
-//!             are stamped, since a gap version alone tells when a key came, not at which timestamp. Nor has it
-//!             commit-time updates, which are STO's (Huang, Qian, Kohler, Liskov, Shrira, PVLDB 2020): an amount is
-//!             added to the value that is there in step 4, under the lock; the commit comes after the rts of that
-//!             value, whichever it is, as for a blind write.
+//!             the writes as long as no one has to wait, which spares the sort (`tictoc.write_order`). The paper has no
+//!             ranges: here leaves are stamped, since a gap version alone tells when a key came, not at which
+//!             timestamp. Nor has it commit-time updates, which are STO's (Huang, Qian, Kohler, Liskov, Shrira, PVLDB
+//!             2020): an amount is added to the value that is there in step 4, under the lock; the commit comes after
+//!             the rts of that value, whichever it is, as for a blind write.
 
 #[cfg(all(test, feature = "tests", not(loom)))]
 mod claims;

@@ -30,14 +30,14 @@
 //! DEPARTURES  A record has one prewrite, not a queue: a later attempt waits for it, and an earlier one aborts,
 //!             although a write that reads nothing could be queued before it; an attempt that has read its record is
 //!             then too late in any case, if the later one has read it, too. So nothing that has become ready is ever
-//!             buffered, and nothing has to be discarded. Who waits stands in a queue beside the records and goes on
-//!             in the order of timestamps, but an attempt that never waited may come between; after `basic_to.wait_us`
-//!             a waiting attempt aborts, so that a client that thinks within its transaction delays nobody for longer.
-//!             Writes that do not change whether there is a value leave no rts, since none but they could find it.
-//!             Under `basic_to.thomas=on` a write that reads nothing and comes after a later one is dropped, if nobody
-//!             later has read the record: then nobody has inserted it later either, since an insert leaves an rts, so
-//!             it had a value at the time. Where values are marked for a history, which has to tell the value that
-//!             each write replaced, none is dropped. Ranges are not in the paper.
+//!             buffered, and nothing has to be discarded. Who waits stands in a queue beside the records and goes on in
+//!             the order of timestamps, but an attempt that never waited may come between; after `basic_to.wait_us` a
+//!             waiting attempt aborts, so that a client that thinks within its transaction delays nobody for longer.
+//!             Blind writes and deletes leave no rts: they read nothing. Under `basic_to.thomas=on` a write that reads
+//!             nothing and comes after a later one is dropped, if nobody later has read the record: then nobody has
+//!             inserted it later either, since an insert leaves an rts, so it had a value at the time. Where values are
+//!             marked for a history, which has to tell the value that each write replaced, none is dropped. Ranges are
+//!             not in the paper.
 
 pub mod entry;
 pub mod plants;

@@ -73,7 +73,8 @@ pub struct Choices {
     /// The number of hardware threads of a core that are used, if the simulated machine has more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smt: Option<u64>,
-    /// The least number of commits of a worker, in the mean, that the simulation counts.
+    /// The least number of commits of a worker, in the mean, that the simulation counts; of a native run, the number of
+    /// its requests, if it goes by requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub txns: Option<u64>,
     /// The number of commits of a worker, in the mean, before the simulation begins to count, if it is not 200.

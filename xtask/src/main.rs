@@ -271,6 +271,8 @@ const NIGHTLY: &[Step] = &[
     Step { name: "cluster", run: cluster },
     Step { name: "soak", run: bench::soak },
     Step { name: "bloat", run: bloat::bloat },
+    // Instructions of a transaction beside the recorded ones.
+    Step { name: "path-lengths", run: path_length::compare },
     // Every template of a new scheme, in a clone.
     Step { name: "new-scheme", run: new_scheme::try_all },
 ];

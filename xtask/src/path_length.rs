@@ -1,19 +1,21 @@
 //! Path lengths: the instructions of a transaction and the misses of its accesses in private caches, counted by
 //! valgrind, and the instructions for which the simulator charges time. None depends on other users of the machine.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::bench::{Build, binary};
-use crate::house::{House, output};
+use crate::house::{Checked, House, output};
 use crate::new_scheme::Unmade;
 
 /// The requests of a worker in the two runs of a scheme. The difference of the runs removes the work before and after
 /// the transactions. Runs by time would not do: under valgrind, the thread that ends a run may get its turn late, and
 /// what is executed until then counts as no transaction.
-const REQUESTS: [u32; 2] = [2_000, 10_000];
+const REQUESTS: [u32; 2] = [1_000, 5_000];
 
 /// The scheme with which the others are compared. It is measured first.
 const UNIT: &str = "uncontrolled";
@@ -39,12 +41,59 @@ struct Runs<'w> {
     set: Vec<&'w str>,
 }
 
+/// The counts that are recorded.
+const RECORDED: &str = "xtask/path_lengths.toml";
+
+/// The share by which a count may differ from the recorded one.
+const TOLERANCE: f64 = 0.06;
+
+/// The recorded counts of a workload under settings.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recorded {
+    /// Settings as `NAME=VALUE`.
+    set: Vec<String>,
+    /// Instructions of a transaction, by scheme.
+    instructions: BTreeMap<String, u64>,
+}
+
+/// Counts the instructions of the schemes and workloads whose counts are recorded, and fails where they differ.
+pub(crate) fn compare(house: &House) -> Checked {
+    has_valgrind()?;
+    let contend = binary(house, Build::Released)?;
+    let path = house.root.join(RECORDED);
+    let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+    let recorded = text.and_then(|text| toml::from_str(&text).map_err(|error| error.to_string()));
+    let recorded: BTreeMap<String, Recorded> =
+        recorded.map_err(|says| format!("cannot read {}: {says}", path.display()))?;
+    let mut differ = Vec::new();
+    for (workload, Recorded { set, instructions }) in &recorded {
+        let set = set.iter().flat_map(|setting| ["--set", setting]).collect();
+        let runs = Runs { contend: &contend, workload, workers: "1", set };
+        for (scheme, &before) in instructions {
+            let (now, before) = (runs.each(scheme)?.instructions, before as f64);
+            let line =
+                format!("{scheme} on {workload}: {now:.0}, recorded {before:.0} ({:.3})", now / before);
+            println!("{line}");
+            if (now / before - 1.0).abs() > TOLERANCE {
+                differ.push(line);
+            }
+        }
+    }
+    let says = "instructions of a transaction differ: find the cause, or record them with their reason";
+    if differ.is_empty() { Ok(()) } else { Err(format!("{says}: {}", differ.join(", "))) }
+}
+
+/// Whether there is valgrind.
+fn has_valgrind() -> Checked {
+    let is_there = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_ok();
+    let says = "valgrind is not there: install it, for example with `apt-get install valgrind`";
+    if is_there { Ok(()) } else { Err(says.to_owned()) }
+}
+
 /// Counts the instructions and misses of every scheme on a workload, and prints a table.
 pub(crate) fn count(house: &House, words: &[&str]) -> Result<(), Unmade> {
-    if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
-        let says = "valgrind is not there: install it, for example with `apt-get install valgrind`";
-        return Err(Unmade::Failed(says.to_owned()));
-    }
+    has_valgrind().map_err(Unmade::Failed)?;
     let misused = || Unmade::Refused(format!("`cargo xtask path-length {FORM}`"));
     let [workload, rest @ ..] = words else { return Err(misused()) };
     let contend = binary(house, Build::Released).map_err(Unmade::Failed)?;
@@ -83,8 +132,7 @@ impl Runs<'_> {
         );
         let mut unit = None;
         for scheme in [first].into_iter().chain(others) {
-            let [short, long] = REQUESTS.map(|requests| self.tally(scheme, requests));
-            let Each { instructions, misses: [d1, l2], transactions } = Each::of(&short?, &long?)?;
+            let Each { instructions, misses: [d1, l2], transactions } = self.each(scheme)?;
             let ratio = instructions / *unit.get_or_insert(instructions);
             let simulated = self.simulated_ns(scheme)? / instruction_ns;
             let to_native = simulated / instructions;
@@ -94,6 +142,12 @@ impl Runs<'_> {
             );
         }
         Ok(())
+    }
+
+    /// Counts a scheme.
+    fn each(&self, scheme: &str) -> Result<Each, String> {
+        let [short, long] = REQUESTS.map(|requests| self.tally(scheme, requests));
+        Each::of(&short?, &long?)
     }
 
     /// Simulates one core, and returns the nanoseconds of a transaction in which the core executed instructions.
@@ -204,6 +258,17 @@ mod tests {
         let found = Tally { instructions: 1_234_567, misses: [3_456, 89], commits: 7 };
         assert_eq!(Tally::parse(says, 7), Some(found));
         assert_eq!(Tally::parse("==7== D refs: 3\n", 7), None);
+    }
+
+    #[test]
+    fn the_recorded_counts_are_legal() {
+        let all: BTreeMap<String, Recorded> =
+            toml::from_str(include_str!("../path_lengths.toml")).expect("it is legal");
+        assert_eq!(all.keys().collect::<Vec<_>>(), ["tpcc", "ycsb"]);
+        for Recorded { set, instructions } in all.values() {
+            assert!(set.iter().all(|setting| setting.contains('=')), "{set:?}");
+            assert!(instructions["silo"] > 1_000);
+        }
     }
 
     #[test]

@@ -63,6 +63,9 @@ pub(crate) struct Run {
     /// time
     #[arg(long, value_name = "NAME|FILE[@CONSTANT*FACTOR]", conflicts_with_all = ["seconds", "warmup", "cooldown"])]
     machine: Option<String>,
+    /// The digest that the simulated machine must have: a file that has changed is refused
+    #[arg(long, value_name = "HEX", requires = "machine")]
+    machine_digest: Option<String>,
     #[command(flatten)]
     seats: Seats,
     /// Measured time
@@ -890,7 +893,8 @@ impl Run {
             request.set.push(format!("run.durability={value}"));
         }
         let (warmup, until_steady) = self.warmup.of_request();
-        let request = Request { machine: self.machine.clone(), ..self.seats.of(request) };
+        let (machine, machine_digest) = (self.machine.clone(), self.machine_digest.clone());
+        let request = Request { machine, machine_digest, ..self.seats.of(request) };
         Request {
             schemes: self.scheme.clone(),
             seconds: self.seconds,

@@ -3,10 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use stdx::Rng;
+
 use crate::plan::standard_workers;
 use crate::registry::pairs;
 use crate::sweep::{DRIVES, Recipe, Scalar, Unit};
 use crate::{Catalogue, Plan, Refusal, Space, simulation};
+
+/// The number of random points that are tried to find one that can be run.
+const TRIES: usize = 50;
 
 /// The ground of a study: its space, its fixed settings, and its build.
 #[derive(Clone, Debug)]
@@ -104,6 +109,35 @@ impl Ground {
             Unit::planned(self.catalogue, &self.recipe, &self.build, (scheme, &self.axes, &values), 0)?;
         plan.suits(&plan.subjects[0])?;
         Ok(plan)
+    }
+
+    /// Refuses a space of which no point that has a certain word, or lies at a certain end of a range, can be run:
+    /// nothing would be learnt about that word. `possible` judges a point.
+    ///
+    /// # Errors
+    /// Such a word or end, with the reason.
+    pub(crate) fn refuse_dead_ends(
+        &self,
+        possible: impl Fn(&[f64]) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let mut rng = Rng::from_path(&[self.recipe.seed, 0x656e_6473]);
+        let middle = self.space.point(&vec![0.5; self.axes.len()]);
+        for (nth, axis) in self.space.axes().iter().enumerate() {
+            let (low, high) = axis.ends();
+            let words = axis.choices().map(|words| (0..words.len()).map(|word| word as f64).collect());
+            for value in words.unwrap_or_else(|| vec![low, high]) {
+                let at = |mut point: Vec<f64>| {
+                    point[nth] = value;
+                    possible(&point).err()
+                };
+                let Some(why) = at(middle.clone()) else { continue };
+                if (0..TRIES).all(|_| at(self.space.random(&mut rng)).is_some()) {
+                    let (name, value) = (axis.name(), axis.text(value));
+                    return Err(Refusal(format!("`--vary {name}`: with {value} no point can be run: {why}")));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns this ground with `name` fixed to `value`, in place of an earlier value.

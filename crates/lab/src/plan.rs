@@ -43,6 +43,9 @@ pub struct Request {
     pub schemes: Option<String>,
     /// The name of a machine to simulate the runs on, or the path of its file. If `None`, the runs are native.
     pub machine: Option<String>,
+    /// The digest that the simulated machine must have, so that a file that has changed meanwhile is noticed. If `None`,
+    /// any.
+    pub machine_digest: Option<String>,
     /// The order in which workers get the hardware threads of a simulated machine.
     pub placement: Option<Placement>,
     /// The sockets on which the memory of a simulated run is. If `None`, it is interleaved over those that are used.
@@ -109,6 +112,7 @@ impl Request {
             workload: workload.to_owned(),
             schemes: None,
             machine: None,
+            machine_digest: None,
             placement: None,
             memory: None,
             smt: None,
@@ -323,6 +327,12 @@ impl Plan {
             refuse_beyond_memory(workload, &shared, (&forecast, apart), machine::available_bytes())?;
         }
         let repeat = within("--repeat", request.repeat, 1, REPEAT_MAX)? as usize;
+        if repeat > 1 && simulation.is_some() {
+            return Err(Refusal(format!(
+                "`--repeat {repeat}`: a simulated run is the same each time: leave it out, and repeat with other seeds \
+                 (`--seed`), as the repetitions of a recipe do (`contend sweep`)"
+            )));
+        }
         let order = order(subjects.len(), repeat, request.seed);
         let reserve_bytes = reserve_bytes(&shared, &job, (&forecast, apart), machine::available_bytes())?;
         let (check, logs) = (request.check, Logs::new(request, &shared)?);

@@ -119,13 +119,28 @@ impl SimulationPlan {
         plan.patience = request.patience.unwrap_or(PATIENCE);
         within("--patience", plan.patience, 1..=PATIENCE_MAX, &machine.name)?;
         plan.digest = machine.digest();
+        if let Some(digest) = request.machine_digest.as_ref().filter(|digest| **digest != plan.digest) {
+            return Err(Refusal(format!(
+                "`--machine {asked}`: its digest is {}, not {digest}: its file has changed since the runs were planned; \
+                 put the file back, or begin anew",
+                plan.digest
+            )));
+        }
         plan.smt = (smt < of_core).then_some(smt as u32);
         plan.placement = request.placement.unwrap_or(plan.placement);
         plan.lookahead_ps = lookahead_ns * 1_000;
         plan.memory = request.memory.unwrap_or(plan.memory);
         if let MemoryPolicy::Distance(distance) = plan.memory {
             let farthest = plan.machine.hops.len().saturating_sub(1) as u64;
-            within("--memory distance", u64::from(distance), 1..=farthest, &plan.machine.name)?;
+            if !(1..=farthest).contains(&u64::from(distance)) {
+                let name = &plan.machine.name;
+                let has = match farthest {
+                    0 => "one socket: leave it out".to_owned(),
+                    1 => "`distance_1` alone".to_owned(),
+                    _ => format!("`distance_1` to `distance_{farthest}`"),
+                };
+                return Err(Refusal(format!("`--memory distance_{distance}`: {name} has {has}")));
+            }
         }
         Ok(Some(plan))
     }
@@ -389,11 +404,21 @@ pub fn machine_of(asked: &str) -> Result<Machine, Refusal> {
     Ok(Machine { name: format!("{}{CHANGE}{change}", scaled.name), title, ..scaled })
 }
 
+/// The maximum length of the file of a machine: a hundred times that of those that the program brings along.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
 /// Reads the machine of a name, or else of a file.
 fn read_file(asked: &str) -> Result<Machine, Refusal> {
     let told = |error: machine::MachineError| Refusal(format!("`--machine`: {error}"));
     if let Some(text) = Machine::of_name(asked) {
         return Machine::read(text, asked).map_err(told);
+    }
+    let is_file = fs::metadata(asked).map(|of| of.is_file() && of.len() <= FILE_BYTES_MAX);
+    if matches!(is_file, Ok(false)) {
+        return Err(Refusal(format!(
+            "`--machine {asked}`: no regular file of at most {FILE_BYTES_MAX} bytes: each run reads it again; give the \
+             path of a file as in docs/book/machines.md"
+        )));
     }
     match fs::read_to_string(Path::new(asked)) {
         Ok(text) => Machine::read(&text, asked).map_err(told),
@@ -432,6 +457,7 @@ fn refuse_without_machine(request: &Request, values: &Values) -> Result<(), Refu
         return Err(Refusal(says.to_owned()));
     }
     let given = [
+        ("--machine-digest", request.machine_digest.is_some()),
         ("--placement", request.placement.is_some()),
         ("--memory", request.memory.is_some()),
         ("--smt", request.smt.is_some()),

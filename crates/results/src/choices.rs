@@ -68,7 +68,7 @@ pub struct Choices {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<String>,
     /// The name of the policy by which memory is on the sockets of the simulated machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "memory_policy", skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
     /// The number of hardware threads of a core that are used, if the simulated machine has more.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -123,6 +123,18 @@ impl Run {
         self.check.verdict == CheckVerdict::Failed
     }
 
+    /// Whether this run says nothing new beside `other`: it was simulated by the same build with the same choices, the
+    /// seed included, and so is the same run. Native runs never measure the same twice.
+    pub fn repeats(&self, other: &Self) -> bool {
+        let choices = |run: &Self| Choices { repeat: 1, ..run.choices.clone() };
+        let is_simulated = self.choices.is_simulated && other.choices.is_simulated;
+        is_simulated
+            && self.choices.seed == other.choices.seed
+            && self.counts == other.counts
+            && self.build == other.build
+            && choices(self) == choices(other)
+    }
+
     /// Returns the 99th percentile of latency in microseconds; `None` if the run is no result, or nothing committed.
     pub fn p99_us(&self) -> Option<f64> {
         Some(self.counts.latency_us.as_ref()?.p99)

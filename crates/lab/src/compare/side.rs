@@ -77,9 +77,10 @@ impl Side {
         let mut side = Self::default();
         let mut repetitions: BTreeMap<(u64, u64), Vec<&Run>> = BTreeMap::new();
         for run in runs {
-            let same = repetitions.entry((run.choices.seed, run.round)).or_default();
-            // Two runs never measure the same to the last digit: this run is a copy.
-            if same.contains(run) {
+            let round = if run.choices.is_simulated { 0 } else { run.round };
+            let same = repetitions.entry((run.choices.seed, round)).or_default();
+            // Two native runs never measure the same to the last digit: this run is a copy.
+            if same.iter().any(|other| other == run || run.repeats(other)) {
                 side.copies += 1;
             } else {
                 same.push(run);

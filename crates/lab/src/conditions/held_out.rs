@@ -62,7 +62,7 @@ pub(super) fn test<R: Runner>(
     let mut fresh = Fresh::new(study, pairs.store(), &findings.samples, own)?;
     let mut points = Vec::new();
     let tested = at_fresh_points(study, pairs, (map, until), &mut fresh, findings, &mut points);
-    findings.impossible += fresh.impossible;
+    findings.left_out.merge(core::mem::take(&mut fresh.left_out));
     findings.left = fresh.left(study)?;
     tested?;
     let has_claims = [Class::A, Class::B].into_iter().any(|class| !map.of(class).is_never());

@@ -11,7 +11,7 @@ use super::explore::{Exploration, Next, PAIRS_MAX};
 use super::fit::Map;
 use super::held_out::{OF_STUDY, fare_under_both, test};
 use super::pairs::{Pairs, Stop};
-use super::points::{Candidate, candidate, few, left_for_tests};
+use super::points::{self, Candidate, LeftOut, candidate, left_for_tests};
 use super::study::{Role, Sample, Study};
 use super::why::{self, Site};
 use crate::reproduce::Trust;
@@ -38,8 +38,8 @@ pub struct Findings {
     pub otherwise: Vec<Sample>,
     /// The claims.
     pub claims: Vec<Claim>,
-    /// The number of points that were chosen but could not be run under both schemes.
-    pub impossible: usize,
+    /// The points that were chosen but could not be run under both schemes.
+    pub(super) left_out: LeftOut,
     /// The number of points of the space that can be run, if the space has few points; `None` if it has many.
     pub few: Option<usize>,
     /// The number of these points that were not measured.
@@ -75,9 +75,12 @@ fn course<R: Runner>(
     pairs: &mut Pairs<'_, R>,
     findings: &mut Findings,
 ) -> Result<(), Stop> {
-    let few = few(study);
-    findings.few = few.as_ref().map(Vec::len);
-    let explored = explore(study, pairs, few.as_deref(), findings);
+    let few = points::few(study);
+    if let Some((few, left_out)) = &few {
+        (findings.few, findings.left_out) = (Some(few.len()), left_out.clone());
+    }
+    let few = few.as_ref().map(|(few, _)| &few[..]);
+    let explored = explore(study, pairs, few, findings);
     findings.left = findings.few.map(|few| few.saturating_sub(findings.samples.len()));
     explored?;
     if findings.samples.is_empty() {
@@ -130,9 +133,16 @@ fn explore<R: Runner>(
             None => break,
             Some(Next::Again(at)) => at,
             Some(Next::Point(point, role)) => {
-                let Ok(Candidate { point, features, place }) = candidate(study, point) else {
-                    (findings.impossible, in_vain) = (findings.impossible + 1, in_vain + 1);
-                    continue;
+                let Candidate { point, features, place } = match candidate(study, point) {
+                    Ok(candidate) => candidate,
+                    Err(why) => {
+                        in_vain += 1;
+                        // The points of a space of few points were judged before.
+                        if few.is_none() {
+                            findings.left_out.add(why);
+                        }
+                        continue;
+                    }
                 };
                 match places.iter().position(|other| *other == place) {
                     // If there are few points, they are drawn again and again: this one is measured well enough.
@@ -347,7 +357,7 @@ impl Findings {
             space: study.ground.space.result(),
             settings: study.ground.fixed(),
             crossings: crossing::results(&study.ground.space, study.schemes, &self.samples),
-            impossible: self.impossible as u64,
+            impossible: self.left_out.points as u64,
             space_points: self.few,
             points_left: self.left,
             starvation: self.starvation().result(),

@@ -32,13 +32,38 @@ pub(super) struct Candidate {
     pub(super) place: [String; 2],
 }
 
-/// Returns the points of a space of few points, each once, without those that cannot be run under both schemes. `None`
-/// if the space is larger.
-pub(super) fn few(study: &Study) -> Option<Vec<Candidate>> {
+/// Points that were chosen and cannot be run under both schemes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct LeftOut {
+    /// The number of the points.
+    pub(super) points: usize,
+    /// The reason of the first.
+    pub(super) why: Option<Refusal>,
+}
+
+impl LeftOut {
+    /// Adds a point.
+    pub(super) fn add(&mut self, why: Refusal) {
+        self.points += 1;
+        self.why.get_or_insert(why);
+    }
+
+    /// Adds the points of another list.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.points += other.points;
+        self.why = self.why.take().or(other.why);
+    }
+}
+
+/// Returns the points of a space of few points, each once, and those that cannot be run under both schemes. `None` if
+/// the space is larger.
+pub(super) fn few(study: &Study) -> Option<(Vec<Candidate>, LeftOut)> {
     let mut seen = BTreeSet::new();
+    let mut left_out = LeftOut::default();
     let all = study.ground.space.all(FEW)?;
-    let possible = all.into_iter().filter_map(|point| candidate(study, point).ok());
-    Some(possible.filter(|of| seen.insert(of.place.clone())).collect())
+    let judged = all.into_iter().map(|point| candidate(study, point));
+    let possible = judged.filter_map(|point| point.map_err(|why| left_out.add(why)).ok());
+    Some((possible.filter(|of| seen.insert(of.place.clone())).collect(), left_out))
 }
 
 /// Returns the number of points of a space of few points to leave for the test. It is 0 if these would be too few for a
@@ -64,8 +89,11 @@ pub(super) fn candidate(study: &Study, point: Vec<f64>) -> Result<Candidate, Ref
 fn of_run(run: &Choices) -> String {
     let Choices { workload, scheme, workers, clients, retry, is_pinned, .. } = run;
     let Choices { mode, rtt_us, batch, arrivals, rate_txn_s, settings, .. } = run;
+    let Choices { machine_digest, placement, memory, smt, lookahead_ns, .. } = run;
+    let Choices { txns, warmup_txns, patience, .. } = run;
     let traffic = (mode, rtt_us, batch, arrivals, rate_txn_s);
-    format!("{:?}", (workload, scheme, workers, clients, retry, is_pinned, traffic, settings))
+    let machine = (machine_digest, placement, memory, smt, lookahead_ns, [txns, warmup_txns, patience]);
+    format!("{:?}", (workload, scheme, workers, clients, retry, is_pinned, traffic, machine, settings))
 }
 
 /// A source of points to test a claim at. It returns no point twice, and no point that was measured before.
@@ -81,8 +109,8 @@ pub(super) struct Fresh<'s> {
     rng: Rng,
     /// The points of a space of few points that were not drawn yet; `None` if the space is larger.
     few: Option<Vec<Candidate>>,
-    /// The number of random points that cannot be run under both schemes.
-    pub(super) impossible: usize,
+    /// The random points that cannot be run under both schemes.
+    pub(super) left_out: LeftOut,
 }
 
 impl<'s> Fresh<'s> {
@@ -100,11 +128,11 @@ impl<'s> Fresh<'s> {
         let place = |sample: &Sample| Ok::<_, Refusal>(candidate(study, sample.point.clone())?.place);
         let taken = samples.iter().map(place).collect::<Result<_, _>>()?;
         let mut rng = Rng::from_path(&[study.question.seed, 0x0068_656c_646f_7574]);
-        let mut few = few(study);
+        let mut few = few(study).map(|(few, _)| few);
         if let Some(few) = &mut few {
             stats::shuffle(few, &mut rng);
         }
-        Ok(Self { store, own, measured, taken, rng, few, impossible: 0 })
+        Ok(Self { store, own, measured, taken, rng, few, left_out: LeftOut::default() })
     }
 
     /// Returns another point that is `wanted`; `None` if there is none, or if none is found.
@@ -130,9 +158,12 @@ impl<'s> Fresh<'s> {
         }
         for _ in 0..TRIES {
             let point = study.ground.space.random(&mut self.rng);
-            let Ok(candidate) = candidate(study, point) else {
-                self.impossible += 1;
-                continue;
+            let candidate = match candidate(study, point) {
+                Ok(candidate) => candidate,
+                Err(why) => {
+                    self.left_out.add(why);
+                    continue;
+                }
             };
             if wanted(&candidate.features) && self.is_fresh(study, &candidate)? {
                 self.taken.insert(candidate.place.clone());
@@ -187,12 +218,15 @@ mod tests {
 
     #[test]
     fn a_space_of_few_points_is_counted() {
-        let count = |vary: &[&str]| few(&study(vary)).map(|few| few.len());
-        assert_eq!(count(&["workers=1..2"]), Some(2));
-        assert_eq!(count(&["workers=1..2", "clients=2..4", "retry=same|drop"]), Some(12));
+        let count = |vary: &[&str]| few(&study(vary)).map(|(few, left_out)| (few.len(), left_out.points));
+        assert_eq!(count(&["workers=1..2"]), Some((2, 0)));
+        assert_eq!(count(&["workers=1..2", "clients=2..4", "retry=same|drop"]), Some((12, 0)));
         assert_eq!(count(&["workers=1..2", "ycsb.theta=0..0.9"]), None);
         // Each worker serves at least one client, so there cannot be fewer clients than workers.
-        assert_eq!(count(&["workers=1..2", "clients=1..2"]), Some(3));
+        assert_eq!(count(&["workers=1..2", "clients=1..2"]), Some((3, 1)));
+        assert_eq!(count(&["machine=epyc|power9", "workers=1..2"]), Some((4, 0)));
+        assert_eq!(count(&["machine=epyc|here", "placement=cores_first|scatter"]), Some((4, 0)));
+        assert_eq!(count(&["machine=epyc|power9", "memory=local|interleaved", "smt=1..2"]), Some((8, 0)));
         assert_eq!([2, 14, 15, 60, 200].map(|few| left_for_tests(few, 40)), [0, 0, 5, 20, 40]);
     }
 

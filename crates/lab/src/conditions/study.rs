@@ -214,6 +214,7 @@ impl Study {
         let measure = Measure::of(ground.workload(), catalogue, question.of_type.as_deref())?;
         let study = Self { question, ground, schemes, measure };
         study.refuse_empty()?;
+        study.ground.refuse_dead_ends(|point| study.plans(point).map(drop))?;
         Ok(study)
     }
 

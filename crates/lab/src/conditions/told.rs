@@ -7,6 +7,7 @@ use super::claim::{covered, exception, point};
 use super::crossing::{self, Clear, PAIRS_CLEAR};
 use super::held_out::where_it_says_so;
 use super::investigate::{CONFIDENCE, Findings};
+use super::points::LeftOut;
 use super::recheck::Rechecked;
 use super::study::{Role, Sample, Study};
 use crate::simulation;
@@ -70,10 +71,10 @@ impl Findings {
         for line in self.starvation().lines() {
             lines.add(line);
         }
-        if self.impossible > 0 {
+        if let LeftOut { points, why: Some(why) } = &self.left_out {
+            let points = plural(*points, "point");
             lines.add(format!(
-                "{} of random settings cannot be run and are left out",
-                plural(self.impossible, "point")
+                "{points} of the space cannot be run and are left out, the first because: {why}"
             ));
         }
         for claim in &self.claims {

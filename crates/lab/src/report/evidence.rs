@@ -47,12 +47,20 @@ fn command(catalogue: Catalogue, run: &Run) -> String {
         ("scheme", "scheme"),
         ("workers", "workers"),
         ("clients", "clients_asked"),
-        ("seconds", "asked_s"),
-        ("warmup", "warmup_s"),
         ("seed", "seed"),
         ("retry", "retry"),
+        ("machine", "machine"),
+        ("placement", "placement"),
+        ("memory", "memory"),
+        ("smt", "smt"),
+        ("txns", "txns"),
+        ("warmup-txns", "warmup_txns"),
+        ("patience", "patience"),
+        ("lookahead-ns", "lookahead_ns"),
     ];
-    for (name, key) in flags {
+    let times = [("seconds", "asked_s"), ("warmup", "warmup_s")];
+    let times = times.into_iter().filter(|_| run.choices.txns.is_none());
+    for (name, key) in flags.into_iter().chain(times) {
         words.extend(
             run.choices.get(key).into_iter().flat_map(|value| [format!("--{name}"), value.to_string()]),
         );

@@ -93,7 +93,8 @@ pub(super) fn studies(catalogue: Catalogue, material: &Material, against: Option
                 own.push(run);
             }
         }
-        studies.extend(by_build(&own).into_values().map(|runs| of_recipe(catalogue, recipe, &runs, against)));
+        let builds = by_build(&own).into_values();
+        studies.extend(builds.map(|runs| of_recipe(catalogue, recipe, &runs, against)));
     }
     let rest = material.runs.iter().zip(is_taken).filter(|(_, is_taken)| !is_taken);
     let mut by_workload: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
@@ -107,21 +108,42 @@ pub(super) fn studies(catalogue: Catalogue, material: &Material, against: Option
     studies
 }
 
-/// Adds the build to the titles that occur more than once.
+/// Adds the build, and the digest of the machine, to the titles that occur more than once.
 fn name_builds(studies: &mut [Study]) {
-    let titles: Vec<String> = studies.iter().map(|study| study.title.clone()).collect();
+    let builds: Vec<(String, Option<String>)> =
+        studies.iter().map(|study| (study.title.clone(), study.build.clone())).collect();
     for study in studies {
-        let is_twice = titles.iter().filter(|title| **title == study.title).count() > 1;
-        if let Some(build) = study.build.as_ref().filter(|_| is_twice) {
-            study.title = format!("{} (build {build})", study.title);
+        let own: Vec<_> = builds.iter().filter(|(title, _)| *title == study.title).collect();
+        let is_of_one = own.iter().all(|(_, build)| *build == study.build);
+        let build = study.build.as_ref().filter(|_| own.len() > 1 && !is_of_one);
+        let is_same = |(_, build): &&&(String, Option<String>)| *build == study.build;
+        let digest = study.runs.first().and_then(|run| run.choices.machine_digest.as_ref());
+        let digest = digest.filter(|_| own.iter().filter(is_same).count() > 1);
+        let build = build.map(|build| format!("build {build}"));
+        let digest = digest.map(|digest| format!("machine {digest}"));
+        let names: Vec<String> = build.into_iter().chain(digest).collect();
+        if !names.is_empty() {
+            study.title = format!("{} ({})", study.title, names.join(", "));
         }
     }
 }
 
-fn by_build<'r>(runs: &[&'r Run]) -> BTreeMap<Option<String>, Vec<&'r Run>> {
-    let mut builds: BTreeMap<Option<String>, Vec<&Run>> = BTreeMap::new();
+/// Returns the runs of each build apart, and of these those on each state of a file of a machine that has changed: they
+/// were simulated on different machines of one name. Runs that only repeat another one are left out.
+fn by_build<'r>(runs: &[&'r Run]) -> BTreeMap<[Option<String>; 2], Vec<&'r Run>> {
+    let mut states: BTreeMap<_, BTreeSet<&Option<String>>> = BTreeMap::new();
+    let machine = |run: &Run| (run.choices.simulated_on.clone(), run.choices.smt);
     for run in runs {
-        builds.entry(run.build.clone()).or_default().push(run);
+        states.entry(machine(run)).or_default().insert(&run.choices.machine_digest);
+    }
+    let mut builds: BTreeMap<[Option<String>; 2], Vec<&Run>> = BTreeMap::new();
+    for run in runs {
+        let has_changed = states[&machine(run)].len() > 1;
+        let state = run.choices.machine_digest.clone().filter(|_| has_changed);
+        let own = builds.entry([run.build.clone(), state]).or_default();
+        if !own.iter().any(|other| run.repeats(other)) {
+            own.push(run);
+        }
     }
     builds
 }

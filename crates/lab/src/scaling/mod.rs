@@ -128,7 +128,9 @@ impl Scaling {
         };
         let set = self.request.set.iter().filter(is_own).cloned().collect();
         let schemes = Some(scheme.to_owned());
-        command(&Request { schemes, machine, workers, set, ..self.request.clone() })
+        let simulation = self.plan(point).simulation.as_ref();
+        let machine_digest = simulation.map(|simulation| simulation.digest.clone());
+        command(&Request { schemes, machine, machine_digest, workers, set, ..self.request.clone() })
     }
 
     /// Returns the progress in a line: the points that are done, the slowdown, and the time that is left.

@@ -97,6 +97,7 @@ impl Study {
         let ground = Ground::new(catalogue, Some(&question.workload), &schemes, asked, how, build)?;
         let mut study = Self { question, ground, schemes, trajectories: Vec::new() };
         study.trajectories = study.draw()?;
+        study.ground.refuse_dead_ends(|point| study.possible(point))?;
         Ok(study)
     }
 

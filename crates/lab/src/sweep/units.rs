@@ -253,8 +253,9 @@ impl Unit {
     ) -> Result<(Self, Plan), Refusal> {
         let named: Vec<(String, String)> = axes.iter().cloned().zip(point.iter().cloned()).collect();
         let told = |Refusal(says): Refusal| Refusal(at(axes, point) + &says);
-        let request = recipe.request(catalogue, scheme, &named, repetition).map_err(told)?;
+        let mut request = recipe.request(catalogue, scheme, &named, repetition).map_err(told)?;
         let plan = Plan::for_any_scheme(catalogue, &request).map_err(told)?;
+        request.machine_digest = plan.simulation.as_ref().map(|simulation| simulation.digest.clone());
         let lasts_s = plan.lasts_s() + plan.loaded_rows() as f64 / ROWS_S;
         let is_log_in_memory = recipe.log_in_memory;
         let id = id(&plan, build, is_log_in_memory);
@@ -294,6 +295,7 @@ pub(crate) fn command(request: &Request) -> Vec<String> {
         workload,
         schemes,
         machine,
+        machine_digest,
         placement,
         memory,
         smt,
@@ -331,6 +333,7 @@ pub(crate) fn command(request: &Request) -> Vec<String> {
     if let Some(machine) = machine {
         // A simulated run goes by commits, and refuses times.
         words.extend(flag("machine", machine.clone()));
+        words.extend(machine_digest.iter().flat_map(|digest| flag("machine-digest", digest.clone())));
         words.extend(placement.iter().flat_map(|placement| flag("placement", placement.name().to_owned())));
         words.extend(memory.iter().flat_map(|policy| flag("memory", policy.name())));
         words.extend(smt.iter().flat_map(|smt| flag("smt", smt.to_string())));

@@ -140,6 +140,15 @@ pub(super) fn hop_path(distance: usize, field: &HopField) -> String {
     format!("hops.{distance}.{}", field.name)
 }
 
+/// Whether a section of files has a constant, or at the top of files something else, of this name.
+pub(super) fn is_known(section: &str, name: &str) -> bool {
+    let in_top =
+        || ["name", "title", "hops"].contains(&name) || FIELDS.iter().any(|field| field.section == name);
+    (section.is_empty() && in_top())
+        || FIELDS.iter().any(|field| field.section == section && field.name == name)
+        || (section.starts_with("hops.") && HOP_FIELDS.iter().any(|field| field.name == name))
+}
+
 /// Returns a machine of which nothing is known.
 pub(super) fn blank() -> Machine {
     let cache = || Cache { bytes: 0, ways: 0, latency_ps: 0 };

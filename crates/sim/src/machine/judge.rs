@@ -47,10 +47,10 @@ fn speedups(machine: &Machine) -> Result<(), Contradiction> {
     if gains[0].to_bits() != 1.0_f64.to_bits() {
         return refuse("core.smt_speedup", format!("one thread has {} times its own throughput", gains[0]));
     }
-    match gains.iter().find(|gain| **gain < 1.0) {
-        Some(gain) => refuse(
+    match gains.iter().enumerate().find(|(at, gain)| !(1.0..=*at as f64 + 1.0).contains(*gain)) {
+        Some((at, gain)) => refuse(
             "core.smt_speedup",
-            format!("{gain} is below 1: a core with further threads does no less than with one"),
+            format!("{gain} for {} threads: it must be from 1 to the number of threads", at + 1),
         ),
         None => Ok(()),
     }
@@ -77,10 +77,16 @@ fn caches(machine: &Machine) -> Result<(), Contradiction> {
         ("l3.latency_ns", l3.latency_ps),
         ("memory.latency_ns", machine.memory.latency_ps),
     ];
-    match latencies.windows(2).find(|pair| pair[0].1 > pair[1].1) {
-        Some(pair) => refuse(pair[0].0, format!("it is longer than `{}`", pair[1].0)),
-        None => Ok(()),
+    if let Some(pair) = latencies.windows(2).find(|pair| pair[0].1 > pair[1].1) {
+        return refuse(pair[0].0, format!("it is longer than `{}`", pair[1].0));
     }
+    if machine.coherence.transfer_ps < l2.latency_ps {
+        return refuse(
+            "coherence.transfer_ns",
+            "a core gets a line from another core sooner than from its own L2",
+        );
+    }
+    Ok(())
 }
 
 fn distances(machine: &Machine) -> Result<(), Contradiction> {

@@ -13,6 +13,8 @@ use super::{Basis, Constant, Hop, Machine, MachineError, judge};
 const PARTS_MAX: u64 = 1_024;
 /// The maximum of a time, in nanoseconds: a second.
 const NS_MAX: f64 = 1e9;
+/// The minimum of a rate that is not 0, in bytes or cycles per nanosecond: slower parts are misspelt.
+const RATE_MIN: f64 = 0.001;
 /// The maximum of a rate, in bytes per nanosecond.
 const RATE_MAX: f64 = 1e6;
 /// The maximum of a cache, in KiB: 16 GiB.
@@ -71,7 +73,12 @@ impl<'t> File<'t> {
         let mut machine = fields::blank();
         let mut lines = Lines::new();
         let mut top = self.section("", 0, table.into_inner());
-        machine.name = self.sentence(&mut top, "name", "the name on the command line")?;
+        machine.name = self.sentence(&mut top, "name", "the name in results, such as `altra`")?;
+        if let Some(odd) = machine.name.chars().find(|c| !(c.is_ascii_alphanumeric() || "-_.+".contains(*c)))
+        {
+            let says = format!("`name`: it has {odd:?}, and may have letters, digits, `-`, `_`, `.` and `+`");
+            return Err(self.error(0, says));
+        }
         machine.title = self.sentence(&mut top, "title", "one sentence that says which machine it is")?;
         let hops = top.take("hops");
         let mut sections: Vec<(&'static str, Section<'t>)> = vec![("", top)];
@@ -158,7 +165,12 @@ impl<'t> File<'t> {
         let path = section.path_of(name);
         let example = format!("`{name} = {{ {} = .., basis = \"..\", source = \"..\" }}`", names[0]);
         let Some((line, value)) = section.take(name) else {
-            return Err(self.error(section.line, format!("`{path}` is missing ({meaning}): write {example}")));
+            let misspelt = section.left.iter().find(|(key, _)| !fields::is_known(&section.path, key));
+            let misspelt =
+                misspelt.map(|(key, (line, _))| format!("; `{key}` in line {line} is not known here"));
+            let misspelt = misspelt.unwrap_or_default();
+            let says = format!("`{path}` is missing ({meaning}){misspelt}: write {example}");
+            return Err(self.error(section.line, says));
         };
         let DeValue::Table(table) = value else {
             return Err(self.error(line, format!("`{path}` has no basis and no source: write {example}")));
@@ -193,7 +205,7 @@ impl<'t> File<'t> {
     ) -> Result<(), MachineError> {
         match slot {
             Slot::Shape(count) | Slot::Count(count) => *count = self.whole(entry, PARTS_MAX)? as u32,
-            Slot::Line(bytes) => *bytes = self.whole(entry, PARTS_MAX)?,
+            Slot::Line(bytes) => *bytes = self.integer(entry, &entry.value.1, 32, 256)?,
             Slot::Size(bytes, _) => {
                 let kib = self.number(entry, &entry.value.1, least, KIB_MAX)?;
                 *bytes = (kib * KIB).round() as u64;
@@ -205,7 +217,12 @@ impl<'t> File<'t> {
                     return Err(self.at(entry, format!("{ns} is less than a picosecond, 0.001")));
                 }
             }
-            Slot::Rate(rate) => *rate = self.number(entry, &entry.value.1, least, RATE_MAX)?,
+            Slot::Rate(rate) => {
+                *rate = self.number(entry, &entry.value.1, least, RATE_MAX)?;
+                if *rate > 0.0 && *rate < RATE_MIN {
+                    return Err(self.at(entry, format!("the value is {rate}, less than {RATE_MIN}")));
+                }
+            }
             Slot::Gains(gains) => {
                 let list = self.list(entry, &entry.value.1, "a list of speed-ups, `[1.0, 1.3]`")?;
                 let gain = |gain: &Spanned<DeValue<'t>>| {

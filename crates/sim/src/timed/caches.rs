@@ -243,7 +243,7 @@ impl Caches {
         let is_shared = line.sockets != 0 && line.owner != seat.core;
         let mut ready = if has_copy { start } else { self.bring(seat, at, start, id) };
         if wish == Wish::Write && line.owner != seat.core {
-            ready = ready.max(start + self.invalidate(seat, line.sockets));
+            ready = ready.max(start + self.invalidate(seat, line.sockets, line.owner));
         }
         if is_shared {
             self.cost.shared = Some(id);
@@ -329,8 +329,9 @@ impl Caches {
         ready
     }
 
-    /// The time until no other core has a copy, for the sockets that may have one.
-    fn invalidate(&mut self, seat: Seat, sockets: u64) -> u64 {
+    /// The time until no other core has a copy, for the sockets that may have one, and the only core that has one, if
+    /// there is such a core. The groups of several cores are not known: they may be others than that of the seat.
+    fn invalidate(&mut self, seat: Seat, sockets: u64, owner: u16) -> u64 {
         if sockets == 0 {
             return 0;
         }
@@ -343,10 +344,11 @@ impl Caches {
             farthest = farthest.max(self.machine.hops[self.distance(seat, socket)].round_trip_ps);
         }
         let topology = &self.machine.topology;
-        let has_groups = topology.groups_per_socket > 1;
+        let is_own = owner != NOBODY && owner / topology.cores_per_group as u16 == seat.group;
+        let is_between = topology.groups_per_socket > 1 && !is_own;
         let within = if sockets & (1 << (seat.socket % 64)) == 0 {
             self.machine.l3.latency_ps
-        } else if has_groups {
+        } else if is_between {
             self.machine.coherence.transfer_ps + self.machine.hops[0].round_trip_ps
         } else {
             self.machine.coherence.transfer_ps

@@ -209,6 +209,12 @@ fn jobs(text: &str) -> Result<usize, String> {
     jobs.ok_or_else(|| format!("must be a whole number from 1 to {JOBS_MAX}"))
 }
 
+fn cores(text: &str) -> Result<u64, &'static str> {
+    text.trim()
+        .parse()
+        .map_err(|_| "give whole numbers with commas between them, for example `--cores 1,2,4,8`")
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Simulate {
     /// The workload: see `contend list workloads`
@@ -217,7 +223,8 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "NAME|FILE[@CONSTANT*FACTOR]")]
     machine: String,
     /// Numbers of cores, with commas: hardware threads that the machine gives to workers, one to each
-    #[arg(long, value_name = "N,..", value_delimiter = ',', required = true, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', required = true, value_parser = cores)]
+    #[arg(allow_negative_numbers = true)]
     cores: Vec<u64>,
     /// Schemes, separated by commas, or `all` [default: all except the baselines]
     #[arg(long, value_name = "A,B|all")]
@@ -737,6 +744,9 @@ pub(crate) struct List {
     /// The things to list
     #[arg(value_enum)]
     pub(crate) subject: Subject,
+    /// Of machines: the one whose file is printed, by its name or by the path of a file
+    #[arg(value_name = "NAME|FILE")]
+    pub(crate) name: Option<String>,
     /// How the output is printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,

@@ -74,7 +74,7 @@ fn answer(catalogue: Catalogue, out: &mut Out) -> Result<u8, Refusal> {
         Command::Reproduce(args) => reproduce::reproduce(catalogue, &args, out),
         Command::Sensitivity(args) => sensitivity::sensitivity(catalogue, &args, out),
         Command::Check(args) => check::check(catalogue, &args, out),
-        Command::List(list) => Ok(self::list(catalogue, &list, out)),
+        Command::List(list) => self::list(catalogue, &list, out),
         Command::Explain(args) => explain(catalogue, &args, out),
         Command::Recover(args) => recover(catalogue, &args, out),
     }
@@ -91,7 +91,11 @@ fn exit_code(is_wrong: bool) -> u8 {
     }
 }
 
-fn list(catalogue: Catalogue, list: &List, out: &mut Out) -> u8 {
+fn list(catalogue: Catalogue, list: &List, out: &mut Out) -> Result<u8, Refusal> {
+    if let Some(name) = &list.name {
+        out.print(&file_of(list, name)?);
+        return Ok(0);
+    }
     let listed = match (list.format, list.subject) {
         (Format::Text, Subject::Schemes) => text::schemes(catalogue),
         (Format::Text, Subject::Workloads) => text::workloads(),
@@ -111,7 +115,21 @@ fn list(catalogue: Catalogue, list: &List, out: &mut Out) -> u8 {
         (Format::Json, Subject::Schema) => format!("{}\n", json::schema()),
     };
     out.print(&listed);
-    0
+    Ok(0)
+}
+
+/// Returns the file of a machine.
+fn file_of(list: &List, name: &str) -> Result<String, Refusal> {
+    if list.subject != Subject::Machines {
+        return Err(Refusal(format!(
+            "`{name}`: only machines are listed by name, as in `list machines {name}`"
+        )));
+    }
+    let machine = lab::machine_of(name)?;
+    Ok(match list.format {
+        Format::Text => machine.text(),
+        Format::Json => format!("{}\n", machines::json_of(&machine)),
+    })
 }
 
 fn compare(catalogue: Catalogue, args: &Compare, out: &mut Out) -> Result<u8, Refusal> {

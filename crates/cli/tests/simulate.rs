@@ -70,7 +70,14 @@ fn wrong_simulations_are_refused_with_the_way_out() {
     assert_refused("simulate ycsb --machine epyc --cores 2 --lookahead-ns 1000", "from 0 to 25");
     assert_refused("simulate ycsb --machine epyc --cores 2 --placement random", "cores_first");
     assert_refused("simulate ycsb --machine epyc --cores 2 --memory near", "interleaved");
-    assert_refused("simulate ycsb --machine epyc --cores 2 --memory distance_9", "from 1 to 1 on epyc");
+    assert_refused(
+        "simulate ycsb --machine epyc --cores 2 --memory distance_9",
+        "epyc has `distance_1` alone",
+    );
+    assert_refused("simulate ycsb --machine epyc --cores 1..4", "--cores 1,2,4,8");
+    assert_refused("simulate ycsb --machine epyc --cores 2 --scheme silo,silo", "name it once");
+    assert_refused("simulate ycsb --machine epyc --cores 2 --scheme silo,all", "`all` stands alone");
+    assert_refused("simulate ycsb --machine /dev/zero --cores 2", "no regular file");
     assert_refused(
         "simulate ycsb --machine epyc --cores 2 --set run.durability=group",
         "no device for a log",
@@ -79,7 +86,7 @@ fn wrong_simulations_are_refused_with_the_way_out() {
         "simulate ycsb --machine epyc --cores 2 --out /dev/null/results",
         "--out /dev/null/results",
     );
-    assert_refused("simulate ycsb --machine epyc --cores 2 --scheme uncontrolled,silo", "--workers 1");
+    assert_refused("simulate ycsb --machine epyc --cores 2 --scheme uncontrolled,silo", "--cores 1");
 }
 
 #[test]
@@ -101,7 +108,7 @@ fn conclusions_are_tested_again_on_machines_that_differ_in_a_constant() {
         output(&format!("simulate ycsb --machine epyc --scheme silo {TINY} --cores 1,2 --constants 1.3"));
     let said = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(0), "{said}");
-    let line = said.lines().find(|line| line.starts_with("silo best on 2 cores")).expect("a conclusion");
+    let line = said.lines().find(|line| line.starts_with("silo peaks on 2 cores")).expect("a conclusion");
     let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
     let [_, ratio, lowest, highest, stands, undecided, unknown, reversed] = cells[..] else {
         panic!("{line}")
@@ -121,7 +128,10 @@ fn wrong_simulated_runs_are_refused_with_the_way_out() {
     assert_refused("run ycsb --machine epyc --set run.reserve_mb=10", "leave it out");
     assert_refused("run ycsb --machine epyc --seconds 1", "--seconds");
     assert_refused("run ycsb --placement scatter", "--machine NAME");
-    assert_refused("run ycsb --txns 10", "--machine NAME");
+    assert_refused("run ycsb --warmup-txns 10", "--machine NAME");
+    assert_refused("run ycsb --machine epyc --repeat 2", "the same each time");
+    assert_refused("run ycsb --machine epyc --machine-digest 0123456789abcdef", "not 0123456789abcdef");
+    assert_refused("run ycsb --machine-digest 0123456789abcdef", "--machine");
     assert_refused("run ycsb --memory local", "--machine NAME");
 }
 
@@ -338,4 +348,57 @@ fn machines_are_listed() {
     assert_eq!(power9["threads"], 1536);
     let constants = power9["constants"].as_array().expect("a list");
     assert!(constants.iter().all(|constant| constant["source"].is_string() && constant["value"].is_string()));
+}
+
+#[test]
+fn the_file_of_a_machine_is_printed_and_reads_back() {
+    let folder = std::env::temp_dir().join(format!("contend-machines-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("writable");
+    let file = folder.join("m.toml");
+    std::fs::write(&file, output("list machines power9").stdout).expect("writable");
+    let again = lines(&format!("list machines {} --format json", file.display()));
+    assert_eq!((&again[0]["name"], &again[0]["threads"]), (&"power9".into(), &1536.into()));
+    assert_refused("list machines nosuch", "no machine and no file");
+    assert_refused("list schemes silo", "only machines");
+    std::fs::remove_dir_all(folder).expect("its own directory");
+}
+
+#[test]
+fn a_file_of_a_machine_that_changes_makes_other_results() {
+    let folder = std::env::temp_dir().join(format!("contend-changes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("writable");
+    let at = |name: &str| folder.join(name).display().to_string();
+    let text = String::from_utf8(output("list machines epyc").stdout).expect("text");
+    std::fs::write(at("m.toml"), &text).expect("writable");
+    let recipe = format!(
+        "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\", \"no_wait\"]\nrepeat = 2\n[settings]\n\
+         machine = \"{}\"\nworkers = 2\ntxns = 20\nwarmup_txns = 20\npatience = 1\n\"ycsb.records\" = 500\n[why]\n\
+         \"ycsb.records\" = \"quick\"\n",
+        at("m.toml")
+    );
+    std::fs::write(at("s.toml"), recipe).expect("writable");
+    let sweep = format!("sweep {} --out {} --jobs 1", at("s.toml"), at("s"));
+    let ended = output(&sweep);
+    assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
+    let slower = text.replacen("directory_ns = { value = 5", "directory_ns = { value = 50", 1);
+    assert_ne!(text, slower);
+    std::fs::write(at("m.toml"), slower).expect("writable");
+    assert_eq!(output(&sweep).status.code(), Some(0));
+    let told = String::from_utf8(output(&format!("report {} --format text", at("s"))).stdout).expect("text");
+    assert_eq!(told.matches("a test (machine ").count(), 2, "each state of the file is a study: {told}");
+    std::fs::remove_dir_all(folder).expect("its own directory");
+}
+
+#[test]
+fn memory_that_is_placed_otherwise_makes_another_cell() {
+    let folder = std::env::temp_dir().join(format!("contend-memory-{}", std::process::id()));
+    let at = |name: &str| folder.join(name).display().to_string();
+    let far = lines(&point("silo", &format!("--cores 2 --memory distance_1 --out {}", at("far"))));
+    let near = lines(&point("silo", &format!("--cores 2 --memory local --out {}", at("near"))));
+    assert_eq!([&far, &near].map(|of| &of[0]["memory_policy"]), ["distance_1", "local"]);
+    assert!(far[0]["memory"].is_array(), "the use of memory, by table");
+    assert_refused(&format!("compare {} {}", at("near"), at("far")), "memory");
+    let compared = output(&format!("compare {} {} --across memory", at("near"), at("far")));
+    assert_eq!(compared.status.code(), Some(0), "{}", String::from_utf8_lossy(&compared.stderr));
+    std::fs::remove_dir_all(folder).expect("its own directory");
 }

@@ -71,7 +71,7 @@ pub(crate) fn changes<'m>(
     }
     let mut all: Vec<ConstantChange> = Vec::new();
     for machine in machines {
-        for constant in machine.constants.iter().filter(|constant| !constant.path.starts_with("log.")) {
+        for constant in machine.constants.iter().filter(|constant| constant.is_in_use()) {
             for &factor in factors {
                 let change =
                     ConstantChange { path: constant.path.clone(), factor, bases: vec![constant.basis] };

@@ -50,7 +50,7 @@ pub use recovery::Recovery;
 pub use registry::{Catalogue, Listed, SettingOf};
 pub use runs::{CheckVerdict, Monitor, Recovered, RecoveryProgress, RunPhase};
 pub use scaling::{Scaling, ScalingQuestion};
-pub use simulation::{MemoryPolicy, Placement, SimulationCosts, SimulationPlan};
+pub use simulation::{MemoryPolicy, Placement, SimulationCosts, SimulationPlan, machine_of};
 pub use space::Space;
 pub use speed::{Basis, Ratios};
 pub use starvation::{Starvation, StarvedType};

@@ -12,9 +12,9 @@ fn all() -> impl Iterator<Item = Machine> {
     })
 }
 
-/// Returns the number of constants of each basis.
+/// Returns the number of constants of each basis on which simulated time depends.
 fn constants(machine: &Machine) -> [(&'static str, usize); Basis::ALL.len()] {
-    let of = |basis| machine.constants.iter().filter(|constant| constant.basis == basis).count();
+    let of = |basis| machine.constants.iter().filter(|of| of.is_in_use() && of.basis == basis).count();
     Basis::ALL.map(|basis| (basis.name(), of(basis)))
 }
 
@@ -30,34 +30,36 @@ pub fn text() -> String {
         lines.add(format!("    1 to {threads} workers; constants: {counts}; digest {digest}"));
     }
     lines.add("`--machine` also takes the path of a file, and `@CONSTANT*FACTOR` behind either: docs/book/machines.md \
-         describes both");
+         describes both; `contend list machines NAME` prints the file of a machine");
     lines.0
 }
 
 /// Returns the list of machines, with all constants, as JSON.
 pub fn json() -> Value {
-    let machine = |machine: Machine| {
-        let values = machine.values();
-        let constant = |constant: &sim::machine::Constant| {
-            let value = values.iter().find(|(path, _)| *path == constant.path).map(|(_, value)| value);
-            json!({
-                "name": constant.path,
-                "value": value,
-                "basis": constant.basis.name(),
-                "source": constant.source,
-            })
-        };
-        let topology = &machine.topology;
+    all().map(|machine| json_of(&machine)).collect()
+}
+
+/// Returns a machine, with all constants, as JSON.
+pub fn json_of(machine: &Machine) -> Value {
+    let values = machine.values();
+    let constant = |constant: &sim::machine::Constant| {
+        let value = values.iter().find(|(path, _)| *path == constant.path).map(|(_, value)| value);
         json!({
-            "name": machine.name,
-            "title": machine.title,
-            "digest": machine.digest(),
-            "sockets": topology.sockets,
-            "cores": topology.cores(),
-            "threads": machine.threads(),
-            "bases": constants(&machine).into_iter().collect::<std::collections::BTreeMap<_, _>>(),
-            "constants": machine.constants.iter().map(constant).collect::<Vec<_>>(),
+            "name": constant.path,
+            "value": value,
+            "basis": constant.basis.name(),
+            "source": constant.source,
         })
     };
-    all().map(machine).collect()
+    let topology = &machine.topology;
+    json!({
+        "name": machine.name,
+        "title": machine.title,
+        "digest": machine.digest(),
+        "sockets": topology.sockets,
+        "cores": topology.cores(),
+        "threads": machine.threads(),
+        "bases": constants(machine).into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+        "constants": machine.constants.iter().map(constant).collect::<Vec<_>>(),
+    })
 }

@@ -43,8 +43,8 @@ pub struct Request {
     pub schemes: Option<String>,
     /// The name of a machine to simulate the runs on, or the path of its file. If `None`, the runs are native.
     pub machine: Option<String>,
-    /// The digest that the simulated machine must have, so that a file that has changed meanwhile is noticed. If `None`,
-    /// any.
+    /// The digest that the simulated machine must have, so that a file that has changed meanwhile is noticed. If
+    /// `None`, any.
     pub machine_digest: Option<String>,
     /// The order in which workers get the hardware threads of a simulated machine.
     pub placement: Option<Placement>,
@@ -630,7 +630,7 @@ fn refuse_for_scheme(scheme: &Info, job: &Job) -> Result<(), Refusal> {
     if scheme.workers == Admits::One && (job.workers > 1 || job.clients > 1) {
         let says = format!(
             "{name} does not protect transactions from each other and runs with one worker and one client only: \
-             give `--workers 1`"
+             give one worker (`--workers 1`, or `--cores 1` of `contend simulate`)"
         );
         return Err(Refusal(says));
     }

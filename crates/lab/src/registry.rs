@@ -372,9 +372,13 @@ impl Catalogue {
             Some(list) => {
                 let mut chosen: Vec<&Info> = Vec::new();
                 for name in list.split(',').map(str::trim) {
+                    if name == "all" {
+                        let says = "`all` stands alone in a list of schemes: give it without other names";
+                        return Err(Refusal(says.to_owned()));
+                    }
                     let info = self.scheme(name)?;
                     if chosen.iter().any(|earlier| earlier.name == name) {
-                        let says = format!("scheme `{name}` is given twice; repeat runs with --repeat");
+                        let says = format!("scheme `{name}` is given twice: name it once");
                         return Err(Refusal(says));
                     }
                     chosen.push(info);

@@ -121,8 +121,8 @@ impl SimulationPlan {
         plan.digest = machine.digest();
         if let Some(digest) = request.machine_digest.as_ref().filter(|digest| **digest != plan.digest) {
             return Err(Refusal(format!(
-                "`--machine {asked}`: its digest is {}, not {digest}: its file has changed since the runs were planned; \
-                 put the file back, or begin anew",
+                "`--machine {asked}`: its digest is {}, not {digest}: its file has changed since the runs were \
+                 planned; put the file back, or begin anew",
                 plan.digest
             )));
         }
@@ -229,10 +229,9 @@ impl SimulationPlan {
         })
     }
 
-    /// Returns the number of constants of each basis, from the firmest to the weakest. Those of the log are left out:
-    /// simulated runs write none.
+    /// Returns the number of constants of each basis on which simulated time depends, from the firmest to the weakest.
     pub fn constants(&self) -> [(Basis, usize); Basis::ALL.len()] {
-        let used = || self.machine.constants.iter().filter(|constant| !constant.path.starts_with("log."));
+        let used = || self.machine.constants.iter().filter(|constant| constant.is_in_use());
         Basis::ALL.map(|basis| (basis, used().filter(|constant| constant.basis == basis).count()))
     }
 

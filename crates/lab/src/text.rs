@@ -353,6 +353,8 @@ fn courses(plan: &Plan, results: &Results) -> Vec<String> {
         let series = &record.measured.series;
         let warmup_s = series.warmup_ns as f64 / 1e9;
         match series.is_warm {
+            // A simulated warm-up is of a number of commits, and its time says nothing.
+            Some(true) if plan.simulation.is_some() => {}
             Some(true) => lines.push(format!("warm-up: {name} was steady after {warmup_s:.1} s")),
             Some(false) => {
                 lines.push(format!("NOT STEADY: {name} was not steady after {warmup_s:.1} s of warm-up."));

@@ -140,12 +140,11 @@ fn conditions(sweep: &sweep::Sweep) -> impl Iterator<Item = String> {
         settings.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
     };
     let fixed = pairs(&recipe.settings);
-    let times = format!(
-        "{} s after {} s, {}",
-        recipe.seconds,
-        recipe.warmup,
-        plural(recipe.repeat as usize, "repetition")
-    );
+    let is_timed =
+        sweep.units.iter().any(|unit| unit.request.machine.is_none() && unit.request.txns.is_none());
+    let times =
+        if is_timed { format!("{} s after {} s, ", recipe.seconds, recipe.warmup) } else { String::new() };
+    let times = times + &plural(recipe.repeat as usize, "repetition");
     let fixed =
         format!("settings: {fixed}{}the others standard; {times}", if fixed.is_empty() { "" } else { "; " });
     let variants: Vec<String> = recipe

@@ -140,7 +140,7 @@ impl Scaling {
             {
                 let (higher, lower) = (*best, others.to_vec());
                 let says =
-                    format!("{} best on {}", self.name(self.points[higher]), plural(cores(higher), "core"));
+                    format!("{} peaks on {}", self.name(self.points[higher]), plural(cores(higher), "core"));
                 all.extend(is_sure(higher, &lower).then_some(Conclusion { says, higher, lower }));
             }
         }

@@ -87,10 +87,12 @@ impl Sweep {
         let of_axes = recipe.axes().into_iter().map(|(_, values)| values.len());
         let of_all = of_axes.chain([schemes.len(), recipe.repeat as usize]);
         let count = of_all.fold(1_usize, usize::saturating_mul);
-        if count > UNITS_MAX || recipe.repeat == 0 {
+        if recipe.repeat == 0 {
+            return Err(Refusal("`repeat` is 0: give the number of repetitions, from 1 on".to_owned()));
+        }
+        if count > UNITS_MAX {
             return Err(Refusal(format!(
-                "{count} runs: vary over fewer values, or set `repeat` to a number from 1 on; a sweep has at most \
-                 {UNITS_MAX}"
+                "{count} runs: vary over fewer values, or repeat less; a sweep has at most {UNITS_MAX}"
             )));
         }
         let points = combinations(&recipe);

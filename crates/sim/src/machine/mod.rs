@@ -180,6 +180,14 @@ pub struct Constant {
     pub source: String,
 }
 
+impl Constant {
+    /// Whether simulated time depends on the constant. It does not depend on the clock's rate, which only tells readers
+    /// of a file what an instruction's time is made of, nor on the device of a log, as simulated runs write none.
+    pub fn is_in_use(&self) -> bool {
+        self.path != "core.ghz" && !self.path.starts_with("log.")
+    }
+}
+
 /// The files that the program brings along, by name.
 const BUILT_IN: [(&str, &str); 5] = [
     ("hpe-superdome-flex", include_str!("../../machines/hpe-superdome-flex.toml")),

@@ -34,7 +34,8 @@ use crate::machine::{Machine, MemoryPolicy, Placement};
 
 /// Returns the version of the rules of this module for a machine, for its digest. A change after which the same run
 /// takes another simulated time needs another version: results of different rules must not count as results of one
-/// machine. Versions 5 and 6 differ only where a socket has several groups of several cores, so other machines have version 5.
+/// machine. Versions 5 and 6 differ only where a socket has several groups of several cores, so other machines have
+/// version 5.
 pub(crate) const fn timing_rules(machine: &Machine) -> u32 {
     let topology = &machine.topology;
     if topology.groups_per_socket > 1 && topology.cores_per_group > 1 { 6 } else { 5 }

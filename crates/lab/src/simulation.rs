@@ -141,6 +141,12 @@ impl SimulationPlan {
                 };
                 return Err(Refusal(format!("`--memory distance_{distance}`: {name} has {has}")));
             }
+            let topology = &plan.machine.topology;
+            if let Some(alone) = (0..topology.sockets).find(|at| topology.partner(*at, distance).is_none()) {
+                let says =
+                    format!("socket {alone} has no socket at this distance: name a distance that all have");
+                return Err(Refusal(format!("`--memory distance_{distance}`: {says}")));
+            }
         }
         Ok(Some(plan))
     }

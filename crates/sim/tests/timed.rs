@@ -289,6 +289,119 @@ fn memory_at_a_distance_takes_the_way_there_and_back_longer() {
     }
 }
 
+/// Lines of memory that follow each other.
+fn neighbours(count: usize) -> Vec<[AtomicU64; 8]> {
+    (0..count).map(|_| Default::default()).collect()
+}
+
+#[test]
+fn memory_that_is_read_in_order_comes_at_the_rate_of_the_links() {
+    let machine = hpe();
+    for (distance, hop) in machine.hops.iter().enumerate().skip(1) {
+        let policy = MemoryPolicy::Distance(distance as u16);
+        let timed = Rc::new(Timed::new(&machine, Placement::CoresFirst, 1, 0).with_memory(policy));
+        timed.start();
+        let shared = neighbours(4_000);
+        let load = || shared.iter().for_each(|line| _ = line[0].load(Ordering::Relaxed));
+        let ns = timed.run(|| workers::run(1, false, |_| lasts_ns(load)))[0] as f64 / 4_000.0;
+        let (_, spent) = timed.counts();
+        assert!(ns >= machine.line_bytes as f64 / hop.bytes_per_ns, "distance {distance}: {ns} ns a line");
+        assert!(spent.numa > 10 * spent.memory, "{spent:?}");
+    }
+}
+
+#[test]
+fn a_line_that_is_asked_for_again_is_waited_for_again() {
+    let (line, turn) = (&lines(1)[0], &lines(1)[0]);
+    let ns = |asks_before: bool| {
+        let (ns, ..) = timed(&hpe(), Placement::Scatter, 2, |worker| {
+            if worker == 1 {
+                waiter::wait_until(None, || turn.load(Ordering::Acquire) == 1);
+                line.fetch_add(1, Ordering::Relaxed);
+                turn.store(2, Ordering::Release);
+                return 0;
+            }
+            if asks_before {
+                hint::prefetch_for_write(std::ptr::from_ref(line));
+                line.fetch_add(1, Ordering::Relaxed);
+            }
+            turn.store(1, Ordering::Release);
+            waiter::wait_until(None, || turn.load(Ordering::Acquire) == 2);
+            waiter::pause_ns(10_000);
+            lasts_ns(|| {
+                hint::prefetch_for_write(std::ptr::from_ref(line));
+                line.fetch_add(1, Ordering::Relaxed);
+            })
+        });
+        turn.store(0, Ordering::Relaxed);
+        ns[0] as f64
+    };
+    let way = hpe().hops[1].round_trip_ps as f64 / 1e3;
+    assert!(ns(false) > way, "the other core has the line");
+    assert_near(ns(true), ns(false), 0.05);
+}
+
+#[test]
+fn a_line_on_its_way_is_there_for_nobody_of_the_socket_before_it_arrives() {
+    // Worker 0 writes on one socket; workers 1 and 2 read on another, the second one a little later.
+    let machine = hpe();
+    let first_of_socket = machine.topology.cores_per_group as usize;
+    let (line, written) = (&lines(1)[0], &lines(1)[0]);
+    let (ns, ..) = timed(&machine, Placement::CoresFirst, first_of_socket * 2 + 2, |worker| {
+        if worker == 0 {
+            line.store(1, Ordering::Relaxed);
+            waiter::pause_ns(5_000);
+            written.store(1, Ordering::Release);
+        }
+        if worker < first_of_socket * 2 {
+            return [0; 2];
+        }
+        waiter::pause_ns(if worker == first_of_socket * 2 { 20_000 } else { 20_010 });
+        let start_ns = clock::now_ns();
+        line.load(Ordering::Relaxed);
+        [start_ns, clock::now_ns()]
+    });
+    let [[_, first], [start, second]] = [ns[first_of_socket * 2], ns[first_of_socket * 2 + 1]];
+    assert!(start < first, "{ns:?}");
+    assert!(second >= first, "the second reader has it at {second}, the first at {first}");
+}
+
+#[test]
+fn a_last_level_cache_has_the_size_that_its_machine_says() {
+    let machine = hpe();
+    let shared = neighbours((machine.l3.bytes / machine.line_bytes) as usize * 19 / 20);
+    let (ns, ..) = timed(&machine, Placement::CoresFirst, 1, |_| {
+        let pass = || shared.iter().step_by(3).for_each(|line| _ = line[0].load(Ordering::Relaxed));
+        shared.iter().for_each(|line| _ = line[0].load(Ordering::Relaxed));
+        lasts_ns(pass)
+    });
+    let each = ns[0] as f64 / (shared.len() as f64 / 3.0);
+    assert_near(each, machine.l3.latency_ps as f64 / 1e3, 0.1);
+}
+
+#[test]
+fn a_line_that_its_writer_has_lost_comes_from_the_shared_cache() {
+    let machine = hpe();
+    let (shared, done) = (lines((machine.l2.bytes / 64) as usize), &lines(1)[0]);
+    let (ns, ..) = timed(&machine, Placement::CoresFirst, 2, |worker| {
+        if worker == 0 {
+            shared.iter().for_each(|line| line.store(1, Ordering::Relaxed));
+            waiter::pause_ns(100_000);
+            done.store(1, Ordering::Release);
+            return [0; 2];
+        }
+        waiter::wait_until(None, || done.load(Ordering::Acquire) == 1);
+        let read = |lines: &[Padded<AtomicU64>]| {
+            lasts_ns(|| lines.iter().for_each(|line| _ = line.load(Ordering::Relaxed)))
+        };
+        let last = shared.len() - 1_000;
+        [read(&shared[..1_000]), read(&shared[last..])]
+    });
+    let [lost, kept] = ns[1].map(|ns| ns as f64 / 1e3);
+    assert_near(lost, machine.l3.latency_ps as f64 / 1e3, 0.1);
+    assert_near(kept, machine.coherence.transfer_ps as f64 / 1e3, 0.1);
+}
+
 #[test]
 fn lines_that_are_asked_for_ahead_arrive_side_by_side() {
     let count = 8;

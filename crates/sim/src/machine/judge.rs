@@ -5,8 +5,10 @@ use super::{Cache, Machine};
 /// A contradiction: the path of a constant that is part of it, and a sentence.
 pub(super) type Contradiction = (String, String);
 
-/// The maximum number of hardware threads: the simulator has a stack for each.
-const THREADS_MAX: u64 = 16_384;
+/// The maximum number of hardware threads: with more, the scheduler's clock would not last for the longest run.
+const THREADS_MAX: u64 = 4_095;
+/// The maximum number of sockets: the directory has a bit for each.
+const SOCKETS_MAX: u32 = 64;
 
 /// Refuses a machine whose constants contradict each other.
 pub(super) fn judge(machine: &Machine) -> Result<(), Contradiction> {
@@ -29,6 +31,10 @@ fn parts(machine: &Machine) -> Result<(), Contradiction> {
     let at = &machine.topology;
     let parts = [at.sockets, at.groups_per_socket, at.cores_per_group, at.threads_per_core];
     let threads = parts.into_iter().fold(1_u64, |threads, part| threads.saturating_mul(part.into()));
+    if at.sockets > SOCKETS_MAX {
+        let says = format!("there are {} sockets, more than {SOCKETS_MAX}", at.sockets);
+        return refuse("topology.sockets", says);
+    }
     if threads > THREADS_MAX {
         let says = format!("the machine has {threads} hardware threads, more than {THREADS_MAX}");
         return refuse("topology.sockets", says);
@@ -80,10 +86,17 @@ fn caches(machine: &Machine) -> Result<(), Contradiction> {
     if let Some(pair) = latencies.windows(2).find(|pair| pair[0].1 > pair[1].1) {
         return refuse(pair[0].0, format!("it is longer than `{}`", pair[1].0));
     }
-    if machine.coherence.transfer_ps < l2.latency_ps {
+    let coherence = &machine.coherence;
+    if coherence.transfer_ps < l2.latency_ps {
         return refuse(
             "coherence.transfer_ns",
             "a core gets a line from another core sooner than from its own L2",
+        );
+    }
+    if coherence.hold_ps > coherence.transfer_ps + coherence.directory_ps {
+        return refuse(
+            "coherence.hold_ns",
+            "a core keeps a line for longer than another one needs to get it",
         );
     }
     Ok(())
@@ -122,6 +135,10 @@ fn hops(machine: &Machine) -> Result<(), Contradiction> {
         let says =
             format!("there are {}, and the distances are 0 to {farthest}: {needed} are needed", hops.len());
         return refuse("hops", says);
+    }
+    if hops[0].bytes_per_ns > 0.0 {
+        let says = "links within a socket are not simulated: write 0, and let the memory's rate be the limit";
+        return refuse("hops.0.bytes_per_ns", says);
     }
     match (1..needed).find(|at| hops[*at].round_trip_ps < hops[at - 1].round_trip_ps) {
         Some(at) => refuse(

@@ -18,7 +18,7 @@ pub use error::MachineError;
 pub use fields::FACTORS;
 pub use placement::{MemoryPolicy, Placement, ThreadPlace};
 
-use crate::timed::timing_rules;
+use crate::timed::TIMING_RULES;
 
 /// A machine to simulate. All times are in picoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -225,7 +225,7 @@ impl Machine {
     pub fn digest(&self) -> String {
         // FNV-1a: its offset basis, then its prime.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        let rules = ("rules".to_owned(), timing_rules(self).to_string());
+        let rules = ("rules".to_owned(), TIMING_RULES.to_string());
         for (path, value) in std::iter::once(rules).chain(self.values()) {
             for byte in format!("{path}={value}\n").bytes() {
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);

@@ -319,6 +319,8 @@ fn contradictions_are_refused() {
         ("core.smt_speedup", "[1.0, 0.9]", "0.9 for 2 threads: it must be from 1 to the number of threads"),
         ("core.smt_speedup", "[1.0, 2.1]", "2.1 for 2 threads: it must be from 1 to the number of threads"),
         ("coherence.transfer_ns", "1.5", "sooner than from its own L2"),
+        ("coherence.hold_ns", "31", "for longer than another one needs to get it"),
+        ("hops.0.bytes_per_ns", "10.0", "links within a socket are not simulated"),
         ("topology.distance", "[[0, 1], [2, 0]]", "1 from socket 0 to 1, and 2 back: not symmetric"),
         ("topology.distance", "[[1, 1], [1, 0]]", "0 is the distance within a socket"),
         ("topology.distance", "[[0, 0], [0, 0]]", "0 is the distance within a socket"),
@@ -332,10 +334,11 @@ fn contradictions_are_refused() {
 
 #[test]
 fn too_many_threads_are_refused() {
-    let text = with_value("topology.groups_per_socket", "1024");
-    assert_eq!(Machine::read(&text, "m.toml").map(|most| most.threads()), Ok(16_384));
-    let text = text.replace("cores_per_group = { value = 4,", "cores_per_group = { value = 5,");
-    refused(&text, "topology.sockets", "the machine has 20480 hardware threads, more than 16384");
+    let text = with_value("topology.groups_per_socket", "255");
+    assert_eq!(Machine::read(&text, "m.toml").map(|most| most.threads()), Ok(4_080));
+    let text = text.replace("groups_per_socket = { value = 255,", "groups_per_socket = { value = 256,");
+    refused(&text, "topology.sockets", "the machine has 4096 hardware threads, more than 4095");
+    refused(&with_value("topology.sockets", "65"), "topology.sockets", "65 sockets, more than 64");
 }
 
 #[test]

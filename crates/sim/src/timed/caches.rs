@@ -1,6 +1,7 @@
 //! Caches, the directory, links and memory controllers: the time that an access takes, and where it goes.
 
-use super::lines::{Homes, Lines, NOBODY};
+use super::arrivals::Arrivals;
+use super::lines::{Homes, Line, Lines, NOBODY};
 use super::tags::{LineId, Tags};
 use crate::machine::Machine;
 
@@ -18,15 +19,28 @@ struct Core {
     /// The line that the core fetched last for writing, and the time until which it keeps the line although others ask
     /// for it: a core finishes what it does with a line before it answers.
     kept: (LineId, u64),
-    /// The line after the one that the core fetched last from memory: its processor has asked for it already.
-    ahead: LineId,
+    /// The line after the one that the core fetched last from memory, which its processor has asked for already, and
+    /// the time at which the one before it arrives.
+    ahead: (LineId, u64),
 }
 
-/// Whether an access needs the line for itself.
+/// What an access needs a line for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     Read,
-    Write,
+    /// To update it: the core needs it for itself, and waits for it.
+    Update,
+    /// To store: the core needs it for itself, and goes on meanwhile.
+    Store,
+}
+
+/// The part of the machine that a line comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    L3,
+    Memory,
+    Coherence,
+    Numa,
 }
 
 /// Picoseconds in which threads executed nothing: they waited for each other, or for accesses, by the part of the
@@ -46,7 +60,7 @@ pub struct Spent {
     pub coherence: u64,
     /// The way between sockets.
     pub numa: u64,
-    /// Waits for lines that were on their way to another core.
+    /// Waits for lines that were on their way to another core, or that another one kept.
     pub contention: u64,
 }
 
@@ -86,10 +100,13 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Adds the cost of another access, for which the thread waited so long.
-    pub(super) fn add(&mut self, other: Self, waited: u64) {
-        self.parts.add(other.parts, waited);
-        self.shared = other.shared.or(self.shared);
+    fn of(&mut self, part: Part) -> &mut u64 {
+        match part {
+            Part::L3 => &mut self.parts.l3,
+            Part::Memory => &mut self.parts.memory,
+            Part::Coherence => &mut self.parts.coherence,
+            Part::Numa => &mut self.parts.numa,
+        }
     }
 }
 
@@ -119,8 +136,9 @@ pub(super) struct Caches {
     l1: Tags,
     l2: Tags,
     cores: Vec<Core>,
-    /// By group of cores.
+    /// By group of cores: its cache, and the lines that are on their way into it.
     l3: Tags,
+    arrivals: Arrivals,
     groups_per_socket: u16,
     /// By socket: its memory controllers, and its links.
     controllers: Vec<Server>,
@@ -153,9 +171,10 @@ impl Caches {
             lines: Lines::new(machine.line_bytes, homes),
             l1: tags(cores, &machine.l1),
             l2: tags(cores, &machine.l2),
-            cores: vec![Core { kept: (LineId::MAX, 0), ahead: LineId::MAX }; cores as usize],
+            cores: vec![Core { kept: (LineId::MAX, 0), ahead: (LineId::MAX, 0) }; cores as usize],
             next_miss_ps: machine.memory.latency_ps / u64::from(machine.core.misses_max.max(1)),
             l3: tags(groups, &machine.l3),
+            arrivals: Arrivals::new(groups, topology.cores_per_group * topology.threads_per_core),
             groups_per_socket: topology.groups_per_socket as u16,
             controllers: vec![Server::default(); topology.sockets as usize],
             links: vec![Server::default(); topology.sockets as usize],
@@ -206,6 +225,7 @@ impl Caches {
     pub(super) fn ask_ahead(&self, seat: Seat, id: LineId) {
         self.lines.ask_ahead(id);
         self.l1.ask_ahead(seat.core, id);
+        self.arrivals.ask_ahead(seat.group, id);
     }
 
     /// The time at which an access that begins at `at` is complete. What it costs is added to the access at hand.
@@ -226,12 +246,22 @@ impl Caches {
         let is_kept = kept.0 == id && at < kept.1;
         match near.or(is_kept.then_some(0)) {
             Some(ps) if wish == Wish::Read || is_owner || is_kept => {
-                line.is_dirty |= wish == Wish::Write;
+                line.is_dirty |= wish != Wish::Read;
                 self.cost.parts.private += ps;
-                at + ps
+                self.arrive(seat, at + ps, id)
             }
             _ => self.fetch(seat, at, id, wish, near.is_some()),
         }
+    }
+
+    /// The time at which a line is there that a cache of the group has from `at` on, if it has arrived by then: its
+    /// tag is there as soon as the line is asked for.
+    #[inline]
+    fn arrive(&mut self, seat: Seat, at: u64, id: LineId) -> u64 {
+        let Some((ready, part)) = self.arrivals.after(seat.group, at, id) else { return at };
+        *self.cost.of(part) += ready - at;
+        self.cost.shared = if part == Part::Memory { self.cost.shared } else { Some(id) };
+        ready
     }
 
     /// An access that the core cannot make alone.
@@ -240,17 +270,24 @@ impl Caches {
         let line = *self.lines.get(id);
         let start = at.max(line.busy_until);
         self.cost.parts.contention += start - at;
-        let is_shared = line.sockets != 0 && line.owner != seat.core;
-        let mut ready = if has_copy { start } else { self.bring(seat, at, start, id) };
-        if wish == Wish::Write && line.owner != seat.core {
-            ready = ready.max(start + self.invalidate(seat, line.sockets, line.owner));
+        let (mut ready, mut part) =
+            if has_copy { (self.arrive(seat, start, id), Part::L3) } else { self.bring(seat, at, start, id) };
+        if wish != Wish::Read && line.owner != seat.core {
+            let invalidated = start + self.invalidate(seat, line.sockets, line.owner);
+            if invalidated > ready {
+                (ready, part) = (invalidated, Part::Coherence);
+            }
         }
-        if is_shared {
+        // Another core had it, or has just got it; memory alone would have served anybody.
+        if start > at || matches!(part, Part::Coherence | Part::Numa) {
             self.cost.shared = Some(id);
         }
-        let own = 1 << (seat.socket % 64);
+        if wish != Wish::Store && ready > start {
+            self.arrivals.put(seat.group, id, (ready, part));
+        }
+        let own = 1 << seat.socket;
         let (coherence, now) = (&self.machine.coherence, self.lines.get(id));
-        if wish == Wish::Write {
+        if wish != Wish::Read {
             now.version = now.version.wrapping_add(1);
             (now.owner, now.is_dirty, now.sockets) = (seat.core, true, own);
             now.busy_until = ready + coherence.directory_ps;
@@ -262,7 +299,7 @@ impl Caches {
         }
         now.holder = seat.group;
         let (version, hold_ps) = (now.version, coherence.hold_ps);
-        if wish == Wish::Write {
+        if wish != Wish::Read {
             self.cores[usize::from(seat.core)].kept = (id, ready + hold_ps);
         }
         self.l1.put(seat.core, id, version);
@@ -271,39 +308,68 @@ impl Caches {
         ready
     }
 
-    /// The time at which the line arrives that was asked for at `at`, and that can be had from `start` on: from another
-    /// core, the nearest last-level cache that is known to have it, or memory.
-    fn bring(&mut self, seat: Seat, at: u64, start: u64, id: LineId) -> u64 {
+    /// The time at which the line arrives that was asked for at `at`, and that can be had from `start` on, and the part
+    /// of the machine that it comes from: another core, the nearest last-level cache that is known to have it, or
+    /// memory.
+    fn bring(&mut self, seat: Seat, at: u64, start: u64, id: LineId) -> (u64, Part) {
         let line = *self.lines.get(id);
-        if line.owner != NOBODY && line.owner != seat.core && line.is_dirty {
+        if self.is_in_a_core(seat, id, line) {
             let group = line.owner / self.machine.topology.cores_per_group as u16;
             let ps = self.beyond_l1(self.machine.coherence.transfer_ps) + self.between_groups_ps(seat, group);
             self.cost.parts.coherence += ps;
-            return self.travel(seat, at, start + ps, group / self.groups_per_socket);
+            return self.travel(seat, at, (start + ps, Part::Coherence), group / self.groups_per_socket);
         }
         let l3_ps = self.beyond_l1(self.machine.l3.latency_ps);
         if self.l3.has(seat.group, id, line.version) {
             self.cost.parts.l3 += l3_ps;
-            return start + l3_ps;
+            return (self.arrive(seat, start + l3_ps, id), Part::L3);
         }
         if line.holder != NOBODY && self.l3.has(line.holder, id, line.version) {
             let ps = l3_ps + self.between_groups_ps(seat, line.holder);
             self.cost.parts.l3 += ps;
-            return self.travel(seat, at, start + ps, line.holder / self.groups_per_socket);
+            return self.travel(seat, at, (start + ps, Part::L3), line.holder / self.groups_per_socket);
         }
+        self.bring_from_memory(seat, at, start, (id, line.home))
+    }
+
+    /// Whether another core has written the line and still has it: it has not been written back to its home.
+    fn is_in_a_core(&self, seat: Seat, id: LineId, line: Line) -> bool {
+        let has = |tags: &Tags| tags.keeps(line.owner, id, line.version);
+        line.is_dirty && line.owner != NOBODY && line.owner != seat.core && (has(&self.l2) || has(&self.l1))
+    }
+
+    fn bring_from_memory(
+        &mut self,
+        seat: Seat,
+        at: u64,
+        start: u64,
+        (id, home): (LineId, u16),
+    ) -> (u64, Part) {
         let latency_ps = self.beyond_l1(self.machine.memory.latency_ps);
-        let core = &mut self.cores[usize::from(seat.core)];
-        let is_ahead = std::mem::replace(&mut core.ahead, id + 1) == id;
-        let begin = start.max(self.controllers[usize::from(line.home)].has_time(at, self.controller_ps));
-        if is_ahead {
-            // A program that goes through memory in order waits for its share of the memory's rate alone.
-            let ready = begin + self.next_miss_ps.min(latency_ps);
+        let (ahead, before) = self.cores[usize::from(seat.core)].ahead;
+        let begin = start.max(self.controllers[usize::from(home)].has_time(at, self.controller_ps));
+        let (ready, part) = if ahead == id {
+            // A program that goes through memory in order waits for its share of the rates alone: that of a core's
+            // misses, and that of the links.
+            let gap_ps = self.next_miss_ps.min(latency_ps);
+            if home == seat.socket {
+                let ready = begin.max(before) + gap_ps;
+                self.cost.parts.memory += ready - start;
+                (ready, Part::Memory)
+            } else {
+                let link_ps = self.link_ps[self.distance(seat, usize::from(home))];
+                let begin = begin.max(self.links[usize::from(home)].has_time(at, link_ps));
+                let ready = begin.max(before) + gap_ps.max(link_ps);
+                self.cost.parts.numa += ready - start;
+                (ready, Part::Numa)
+            }
+        } else {
+            let ready = begin + latency_ps;
             self.cost.parts.memory += ready - start;
-            return ready;
-        }
-        let ready = begin + latency_ps;
-        self.cost.parts.memory += ready - start;
-        self.travel(seat, at, ready, line.home)
+            self.travel(seat, at, (ready, Part::Memory), home)
+        };
+        self.cores[usize::from(seat.core)].ahead = (id + 1, ready);
+        (ready, part)
     }
 
     /// The part of a latency that comes on top of a hit in the first cache, which the instructions' own time has.
@@ -316,17 +382,18 @@ impl Caches {
         if group == seat.group { 0 } else { self.machine.hops[0].round_trip_ps }
     }
 
-    /// The time of arrival of a line that was asked for at `at` and leaves a socket at `leaves`.
-    fn travel(&mut self, seat: Seat, at: u64, leaves: u64, socket: u16) -> u64 {
+    /// The time of arrival of a line that was asked for at `at` and leaves a socket at `leaves`, and the part of the
+    /// machine for which a core waits longest.
+    fn travel(&mut self, seat: Seat, at: u64, (leaves, part): (u64, Part), socket: u16) -> (u64, Part) {
         if socket == seat.socket {
-            return leaves;
+            return (leaves, part);
         }
         let from = usize::from(socket);
         let distance = self.distance(seat, from);
         let begin = leaves.max(self.links[from].has_time(at, self.link_ps[distance]));
         let ready = begin + self.machine.hops[distance].round_trip_ps;
         self.cost.parts.numa += ready - leaves;
-        ready
+        (ready, Part::Numa)
     }
 
     /// The time until no other core has a copy, for the sockets that may have one, and the only core that has one, if
@@ -335,7 +402,7 @@ impl Caches {
         if sockets == 0 {
             return 0;
         }
-        let mut others = sockets & !(1 << (seat.socket % 64));
+        let mut others = sockets & !(1 << seat.socket);
         let count = u64::from(others.count_ones());
         let mut farthest = 0;
         while others != 0 {
@@ -346,7 +413,7 @@ impl Caches {
         let topology = &self.machine.topology;
         let is_own = owner != NOBODY && owner / topology.cores_per_group as u16 == seat.group;
         let is_between = topology.groups_per_socket > 1 && !is_own;
-        let within = if sockets & (1 << (seat.socket % 64)) == 0 {
+        let within = if sockets & (1 << seat.socket) == 0 {
             self.machine.l3.latency_ps
         } else if is_between {
             self.machine.coherence.transfer_ps + self.machine.hops[0].round_trip_ps

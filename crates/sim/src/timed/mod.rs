@@ -8,6 +8,7 @@
 //! A worker that looks in vain at something (it spins, yields or waits) is parked at the lines that it has loaded
 //! since it last waited, and goes on when one of them is written. So a spinning worker costs the simulation nothing.
 
+mod arrivals;
 mod caches;
 mod lines;
 mod parked;
@@ -32,14 +33,9 @@ use turns::Turns;
 use crate::Installed;
 use crate::machine::{Machine, MemoryPolicy, Placement};
 
-/// Returns the version of the rules of this module for a machine, for its digest. A change after which the same run
-/// takes another simulated time needs another version: results of different rules must not count as results of one
-/// machine. Versions 5 and 6 differ only where a socket has several groups of several cores, so other machines have
-/// version 5.
-pub(crate) const fn timing_rules(machine: &Machine) -> u32 {
-    let topology = &machine.topology;
-    if topology.groups_per_socket > 1 && topology.cores_per_group > 1 { 6 } else { 5 }
-}
+/// The version of the rules of this module, for the digest of a machine. A change after which the same run takes
+/// another simulated time needs another version: results of different rules must not count as results of one machine.
+pub(crate) const TIMING_RULES: u32 = 6;
 
 /// Instructions that a worker executes for an access to shared words: those of the access, and those around it that
 /// have no charge of their own ([`Scheduler::compute`]). Fitted, together with these charges, to the instructions that
@@ -151,7 +147,6 @@ struct Worker {
     /// The access that the worker makes when its turn comes.
     pending: Option<Pending>,
     seat: Option<Seat>,
-    last_coming: u64,
     /// Picoseconds of an instruction, with the threads that share its core.
     instruction_ps: u64,
     /// The time at which all its stores are visible, and the cost of the one that takes until then.
@@ -169,9 +164,6 @@ struct Worker {
     look_every: u64,
     looked_at: u64,
     drained_by: Cost,
-    /// Lines that were asked for ahead of their use, and the time at which they arrive.
-    coming: [(LineId, u64, Cost); 16],
-    next_coming: usize,
 }
 
 impl Timed {
@@ -329,9 +321,6 @@ impl State {
                 look_every: 1,
                 looked_at: 0,
                 instruction_ps: ps as u64,
-                last_coming: 0,
-                coming: [(0, 0, Cost::default()); 16],
-                next_coming: 0,
             }
         };
         self.workers = (0..count).map(worker).collect();
@@ -448,7 +437,11 @@ impl State {
         if access == Access::Update {
             self.drain(number);
         }
-        let wish = if is_write { Wish::Write } else { Wish::Read };
+        let wish = match access {
+            Access::Store => Wish::Store,
+            Access::Update => Wish::Update,
+            _ => Wish::Read,
+        };
         let line_bytes = self.machine.line_bytes as usize;
         let begin = self.workers[number].clock;
         let mut complete = begin;
@@ -457,20 +450,11 @@ impl State {
         let (first, last) = (address / line_bytes, (address + bytes.max(1) - 1) / line_bytes);
         for nth in first..=last {
             let id = self.caches.lines.number(nth * line_bytes, seat.socket);
-            let mut done = self.caches.access(seat, at, id, wish);
+            let done = self.caches.access(seat, at, id, wish);
             // The lines of a copy are asked for one after the other and arrive side by side, as many as a core can
             // wait for.
-            let asked_at = at;
             if done > at {
                 at += self.caches.next_miss_ps.min(done - at);
-            }
-            let worker = &mut self.workers[number];
-            if worker.last_coming > asked_at {
-                let coming = worker.coming.iter().find(|(line, ..)| *line == id);
-                if let Some((_, comes_at, cost)) = coming.filter(|(_, comes_at, _)| *comes_at > done) {
-                    self.caches.cost.add(*cost, *comes_at - done);
-                    done = *comes_at;
-                }
             }
             complete = complete.max(done);
             if is_write {
@@ -544,16 +528,12 @@ impl State {
         let Some(seat) = worker.seat else { return };
         let at = worker.clock;
         let id = self.caches.lines.number(address, seat.socket);
-        let wish = if for_write { Wish::Write } else { Wish::Read };
+        let wish = if for_write { Wish::Update } else { Wish::Read };
         self.caches.cost = Cost::default();
         let done = self.caches.access(seat, at, id, wish);
         if for_write && !self.caches.lines.get(id).first_parked.is_nobody() {
             self.wake(id, done);
         }
-        let worker = &mut self.workers[self.running];
-        worker.coming[worker.next_coming] = (id, done, self.caches.cost);
-        worker.next_coming = (worker.next_coming + 1) % worker.coming.len();
-        worker.last_coming = worker.last_coming.max(done);
     }
 
     /// The running worker spins once.

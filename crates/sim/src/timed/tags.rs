@@ -17,23 +17,24 @@ pub(super) struct Tags {
     ways: usize,
     /// The distance of two sets.
     stride: usize,
-    /// The sets of a cache.
+    /// The sets of a cache, and a number by which a division by them becomes a multiplication.
     sets: usize,
+    share: u64,
 }
 
 /// Entries of a line of the host.
 const ENTRIES_PER_LINE: usize = 64 / size_of::<u64>();
 
 impl Tags {
-    /// So many caches of so many lines each, rounded down to a power of two of sets.
+    /// So many caches of so many lines each, rounded down to whole sets.
     pub(super) fn new(caches: u32, lines: u64, ways: u32) -> Self {
         let ways = ways.max(1) as usize;
         let sets = (lines as usize / ways).max(1);
-        let sets = if sets.is_power_of_two() { sets } else { sets.next_power_of_two() / 2 };
+        let share = (u64::MAX / sets as u64).wrapping_add(1);
         let stride = ways.next_power_of_two().min(ways.next_multiple_of(ENTRIES_PER_LINE));
         let entries = vec![0_u64; caches as usize * sets * stride + ENTRIES_PER_LINE].into_boxed_slice();
         let first = entries.as_ptr().align_offset(ENTRIES_PER_LINE * size_of::<u64>()).min(ENTRIES_PER_LINE);
-        Self { entries, first, ways, stride, sets }
+        Self { entries, first, ways, stride, sets, share }
     }
 
     /// Whether a cache has this version of the line, which then is the most recently used one.
@@ -75,8 +76,17 @@ impl Tags {
     /// The position of the set of a line.
     #[inline]
     fn start(&self, cache: u16, line: LineId) -> usize {
-        let set = usize::from(cache) * self.sets + (line as usize & (self.sets - 1));
-        self.first + set * self.stride
+        // The rest of a division by the number of sets (Lemire, Kaser, Kurz: Faster remainder by direct computation,
+        // Software: Practice and Experience 49(6), 2019). With one set, `share` is 0 and so is the rest.
+        let fraction = self.share.wrapping_mul(u64::from(line));
+        let of_cache = (u128::from(fraction) * self.sets as u128 >> 64) as usize;
+        self.first + (usize::from(cache) * self.sets + of_cache) * self.stride
+    }
+
+    /// Whether a cache has this version of the line. It counts as no use of the line.
+    pub(super) fn keeps(&self, cache: u16, line: LineId, version: u32) -> bool {
+        let start = self.start(cache, line);
+        self.entries[start..start + self.ways].contains(&entry(line, version))
     }
 }
 
@@ -105,6 +115,17 @@ mod tests {
         assert!(of_set(1).all(|line| !tags.has(1, line, 0)), "nobody used the other set");
         assert!(tags.has(2, 0, 0) && !tags.has(2, 22, 0) && !tags.has(0, 0, 0), "the caches are apart");
         assert!(!tags.has(1, 0, 1), "it has an older version");
+    }
+
+    #[test]
+    fn lines_spread_over_any_number_of_sets() {
+        for sets in [1_u32, 2, 3, 7, 56, 57_344] {
+            let tags = Tags::new(1, u64::from(sets), 1);
+            let at = |line: LineId| (tags.start(0, line) - tags.first) / tags.stride;
+            for line in (0..3 * sets + 2).chain([u32::MAX - 1, u32::MAX]) {
+                assert_eq!(at(line), (line % sets) as usize, "line {line} of {sets} sets");
+            }
+        }
     }
 
     #[test]

@@ -151,14 +151,14 @@ struct Seats {
     #[arg(long, value_name = "N")]
     smt: Option<u64>,
     /// The least number of commits of a worker that a simulated run counts; it counts more until the 95% interval of
-    /// the throughput is within 3%, up to `--patience` times as many [default: 500]. A native run serves exactly so
+    /// the throughput is within 3%, for up to `--patience` times as long [default: 500]. A native run serves exactly so
     /// many requests of each worker, in the mean, in place of `--seconds`, and has no warm-up
     #[arg(long, value_name = "N")]
     txns: Option<u64>,
     /// The number of commits of a worker before a simulated run begins to count [default: 200]
     #[arg(long, value_name = "N")]
     warmup_txns: Option<u64>,
-    /// The greatest number of times `--txns` that a simulated run counts [default: 10]
+    /// The greatest multiple of the time of `--txns` commits for which a simulated run goes on [default: 10]
     #[arg(long, value_name = "N")]
     patience: Option<u64>,
     /// Time for which a simulated thread may run ahead of the others, which is faster and less exact [default: 0]
@@ -782,7 +782,7 @@ pub(crate) enum Format {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RetryPolicy {
-    /// Tries the same request again at once
+    /// Tries the same request again, after a pause just long enough to let the conflicting attempts end
     Same,
     /// Goes on with another request
     Drop,

@@ -68,10 +68,14 @@ fn the_same_program_takes_the_same_time_to_the_last_step() {
 
 #[test]
 fn no_update_is_lost_whatever_the_number_of_workers() {
-    let sum = AtomicU64::new(0);
+    // A load and a store under a latch: an order in which two workers hold the latch loses an update.
+    let (latch, sum) = (VersionLatch::new(), AtomicU64::new(0));
     timed(&hpe(), Placement::CoresFirst, 1_568, |_| {
         for _ in 0..3 {
-            sum.fetch_add(1, Ordering::Relaxed);
+            let held = latch.lock();
+            let seen = sum.load(Ordering::Relaxed);
+            sum.store(seen + 1, Ordering::Relaxed);
+            drop(held);
         }
     });
     assert_eq!(sum.into_inner(), 3 * 1_568);
@@ -513,6 +517,18 @@ fn threads_of_one_core_share_its_instructions_and_its_caches() {
     };
     let (apart, together) = (work_ns(Placement::CoresFirst), work_ns(Placement::ThreadsFirst));
     assert_near(together / apart, 2.0 / hpe().core.smt_speedup[1], 0.05);
+    let second_load_ns = |placement| {
+        let shared = lines(1);
+        let (ns, ..) = timed(&hpe(), placement, 2, |worker| {
+            waiter::pause_ns(10_000 * worker as u64);
+            lasts_ns(|| _ = shared[0].load(Ordering::Relaxed))
+        });
+        ns[1]
+    };
+    let l3_ns = hpe().l3.latency_ps / 1_000;
+    assert!(
+        second_load_ns(Placement::CoresFirst) >= l3_ns && second_load_ns(Placement::ThreadsFirst) < l3_ns
+    );
 }
 
 #[test]
@@ -640,14 +656,20 @@ fn observers_take_no_time_of_the_machine() {
     let word = AtomicU64::new(0);
     let timed = Rc::new(Timed::new(&hpe(), Placement::CoresFirst, 1, 0));
     timed.start();
-    let ends = timed.run(|| {
-        workers::run(2, false, |worker| {
-            if worker == 1 {
-                waiter::pause_ns(1_000);
-                return word.load(Ordering::Relaxed);
-            }
-            lasts_ns(|| (0..10).for_each(|_| word.store(1, Ordering::Relaxed)))
+    let run = |observes: bool| {
+        timed.run(|| {
+            workers::run(2, false, |worker| {
+                if worker == 1 {
+                    waiter::pause_ns(100);
+                    let seen = || (0..50).map(|_| word.load(Ordering::Relaxed)).max();
+                    return if observes { seen().unwrap_or(0) } else { 1 };
+                }
+                lasts_ns(|| (0..10).for_each(|_| _ = word.fetch_add(1, Ordering::Relaxed)))
+            })
         })
-    });
-    assert_eq!(ends[1], 1);
+    };
+    run(false); // The line is there from now on.
+    let [alone, observed] = [false, true].map(run);
+    assert!(alone[0] > 0 && observed[1] > 0);
+    assert_eq!(alone[0], observed[0]);
 }

@@ -376,7 +376,9 @@ fn a_last_level_cache_has_the_size_that_its_machine_says() {
     let shared = neighbours((machine.l3.bytes / machine.line_bytes) as usize * 19 / 20);
     let (ns, ..) = timed(&machine, Placement::CoresFirst, 1, |_| {
         let pass = || shared.iter().step_by(3).for_each(|line| _ = line[0].load(Ordering::Relaxed));
-        shared.iter().for_each(|line| _ = line[0].load(Ordering::Relaxed));
+        for line in &shared {
+            line[0].load(Ordering::Relaxed);
+        }
         lasts_ns(pass)
     });
     let each = ns[0] as f64 / (shared.len() as f64 / 3.0);
@@ -389,7 +391,9 @@ fn a_line_that_its_writer_has_lost_comes_from_the_shared_cache() {
     let (shared, done) = (lines((machine.l2.bytes / 64) as usize), &lines(1)[0]);
     let (ns, ..) = timed(&machine, Placement::CoresFirst, 2, |worker| {
         if worker == 0 {
-            shared.iter().for_each(|line| line.store(1, Ordering::Relaxed));
+            for line in &shared {
+                line.store(1, Ordering::Relaxed);
+            }
             waiter::pause_ns(100_000);
             done.store(1, Ordering::Release);
             return [0; 2];

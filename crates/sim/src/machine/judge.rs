@@ -140,7 +140,7 @@ fn hops(machine: &Machine) -> Result<(), Contradiction> {
         let says = "links within a socket are not simulated: write 0, and let the memory's rate be the limit";
         return refuse("hops.0.bytes_per_ns", says);
     }
-    // From 1 on: within a socket it is a way between caches, and beyond it what another socket adds to a read of memory.
+    // From 1 on: the way within a socket is one between caches, the others add to a read of memory.
     match (2..needed).find(|at| hops[*at].round_trip_ps < hops[at - 1].round_trip_ps) {
         Some(at) => refuse(
             &format!("hops.{at}.round_trip_ns"),

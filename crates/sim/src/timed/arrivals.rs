@@ -1,8 +1,8 @@
 //! Lines on their way into the caches of a group of cores.
 //!
-//! The tag of a line stands in a cache as soon as somebody has asked for the line. Whoever finds it there before the line
-//! has arrived waits until then: who asked for the line ahead of its use, another thread of the core, or another core of
-//! the group.
+//! The tag of a line stands in a cache as soon as somebody has asked for the line. Whoever finds it there before the
+//! line has arrived waits until then: who asked for the line ahead of its use, another thread of the core, or another
+//! core of the group.
 
 use sync_sim::host;
 
@@ -20,8 +20,8 @@ struct Coming {
     part: Part,
 }
 
-/// The lines that are on their way, by group. A line has one place, and the next line of the same place takes it: of two
-/// such lines that are on their way at the same time, the first counts as arrived.
+/// The lines that are on their way, by group. A line has one place, and the next line of the same place takes it: of
+/// two such lines that are on their way at the same time, the first counts as arrived.
 #[derive(Debug)]
 pub(super) struct Arrivals {
     places: Box<[Coming]>,

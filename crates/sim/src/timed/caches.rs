@@ -24,7 +24,7 @@ struct Core {
     ahead: (LineId, u64),
 }
 
-/// What an access needs a line for.
+/// The use for which an access needs a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     Read,
@@ -32,6 +32,13 @@ pub(super) enum Wish {
     Update,
     /// To store: the core needs it for itself, and goes on meanwhile.
     Store,
+}
+
+impl Wish {
+    /// Whether the core needs the line for itself.
+    fn is_for_writing(self) -> bool {
+        self != Self::Read
+    }
 }
 
 /// The part of the machine that a line comes from.
@@ -245,8 +252,8 @@ impl Caches {
         let kept = self.cores[usize::from(seat.core)].kept;
         let is_kept = kept.0 == id && at < kept.1;
         match near.or(is_kept.then_some(0)) {
-            Some(ps) if wish == Wish::Read || is_owner || is_kept => {
-                line.is_dirty |= wish != Wish::Read;
+            Some(ps) if !wish.is_for_writing() || is_owner || is_kept => {
+                line.is_dirty |= wish.is_for_writing();
                 self.cost.parts.private += ps;
                 self.arrive(seat, at + ps, id)
             }
@@ -272,7 +279,7 @@ impl Caches {
         self.cost.parts.contention += start - at;
         let (mut ready, mut part) =
             if has_copy { (self.arrive(seat, start, id), Part::L3) } else { self.bring(seat, at, start, id) };
-        if wish != Wish::Read && line.owner != seat.core {
+        if wish.is_for_writing() && line.owner != seat.core {
             let invalidated = start + self.invalidate(seat, line.sockets, line.owner);
             if invalidated > ready {
                 (ready, part) = (invalidated, Part::Coherence);
@@ -287,7 +294,7 @@ impl Caches {
         }
         let own = 1 << seat.socket;
         let (coherence, now) = (&self.machine.coherence, self.lines.get(id));
-        if wish != Wish::Read {
+        if wish.is_for_writing() {
             now.version = now.version.wrapping_add(1);
             (now.owner, now.is_dirty, now.sockets) = (seat.core, true, own);
             now.busy_until = ready + coherence.directory_ps;
@@ -299,7 +306,7 @@ impl Caches {
         }
         now.holder = seat.group;
         let (version, hold_ps) = (now.version, coherence.hold_ps);
-        if wish != Wish::Read {
+        if wish.is_for_writing() {
             self.cores[usize::from(seat.core)].kept = (id, ready + hold_ps);
         }
         self.l1.put(seat.core, id, version);

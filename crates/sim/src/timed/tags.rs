@@ -79,7 +79,7 @@ impl Tags {
         // The rest of a division by the number of sets (Lemire, Kaser, Kurz: Faster remainder by direct computation,
         // Software: Practice and Experience 49(6), 2019). With one set, `share` is 0 and so is the rest.
         let fraction = self.share.wrapping_mul(u64::from(line));
-        let of_cache = (u128::from(fraction) * self.sets as u128 >> 64) as usize;
+        let of_cache = ((u128::from(fraction) * self.sets as u128) >> 64) as usize;
         self.first + (usize::from(cache) * self.sets + of_cache) * self.stride
     }
 

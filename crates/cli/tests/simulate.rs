@@ -94,7 +94,7 @@ fn transactions_that_wait_for_each_other_are_told_with_their_line() {
     // The search for deadlocks begins after the longest time that a run is waited for.
     let deadlocks = "simulate ycsb --machine epyc --cores 4 --scheme dl_detect --set ycsb.workload=custom \
                      --set ycsb.records=100 --set ycsb.read_pct=0 --set ycsb.theta=0.9 --set ycsb.ops_per_txn=8 \
-                     --set dl_detect.delay_us=1000000";
+                     --set dl_detect.delay_us=1000000 --seed 2";
     let ended = output(deadlocks);
     let said = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(1), "{said}");
@@ -385,7 +385,8 @@ fn a_file_of_a_machine_that_changes_makes_other_results() {
     std::fs::write(at("m.toml"), slower).expect("writable");
     assert_eq!(output(&sweep).status.code(), Some(0));
     let told = String::from_utf8(output(&format!("report {} --format text", at("s"))).stdout).expect("text");
-    assert_eq!(told.matches("a test (machine ").count(), 2, "each state of the file is a study: {told}");
+    let is_apart = told.contains("a test (machine ") && told.contains("and 1 study more");
+    assert!(is_apart, "each state of the file is a study: {told}");
     std::fs::remove_dir_all(folder).expect("its own directory");
 }
 

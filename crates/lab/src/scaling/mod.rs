@@ -54,11 +54,13 @@ impl Scaling {
         let any = Plan::for_any_scheme(catalogue, &Request { workers: Some(1), ..request.clone() })?;
         let simulation = any.simulation.as_ref().expect("the request has a machine");
         judge(cores, simulation)?;
-        let machines = retest::machines(simulation, factors)?;
+        let mut machines = retest::machines(simulation, factors)?;
         // What a changed machine does not allow is refused before the first point, not in their midst.
-        for machine in &machines[1..] {
-            let machine = Some(machine.asked.clone());
-            Plan::for_any_scheme(catalogue, &Request { machine, workers: Some(1), ..request.clone() })?;
+        for changed in &mut machines[1..] {
+            let machine = Some(changed.asked.clone());
+            let request = Request { machine, workers: Some(1), ..request.clone() };
+            let plan = Plan::for_any_scheme(catalogue, &request)?;
+            changed.digest = plan.simulation.expect("the request has a machine").digest;
         }
         let plan = |&workers: &u64| {
             Plan::for_any_scheme(catalogue, &Request { workers: Some(workers), ..request.clone() })
@@ -119,7 +121,8 @@ impl Scaling {
     pub fn command(&self, point: usize) -> Vec<String> {
         let workers = Some(self.plan(point).job.workers as u64);
         let scheme = self.names(point).1;
-        let machine = Some(self.place(point).0.asked.clone());
+        let ChangedMachine { asked, digest, .. } = self.place(point).0.clone();
+        let (machine, machine_digest) = (Some(asked), Some(digest));
         let catalogue = self.plan(point).catalogue;
         // A run is refused settings of other schemes than its own.
         let is_own = |pair: &&String| {
@@ -128,8 +131,6 @@ impl Scaling {
         };
         let set = self.request.set.iter().filter(is_own).cloned().collect();
         let schemes = Some(scheme.to_owned());
-        let simulation = self.plan(point).simulation.as_ref();
-        let machine_digest = simulation.map(|simulation| simulation.digest.clone());
         command(&Request { schemes, machine, machine_digest, workers, set, ..self.request.clone() })
     }
 

@@ -14,6 +14,8 @@ use crate::{Refusal, SimulationPlan};
 pub(super) struct ChangedMachine {
     /// The text by which the machine is asked for.
     pub(super) asked: String,
+    /// The digest of the machine, with the threads of a core that are used.
+    pub(super) digest: String,
     change: Option<ConstantChange>,
 }
 
@@ -23,9 +25,12 @@ pub(super) struct ChangedMachine {
 /// See [`changes`].
 pub(super) fn machines(simulation: &SimulationPlan, factors: &[f64]) -> Result<Vec<ChangedMachine>, Refusal> {
     let asked = &simulation.asked;
-    let changed =
-        |change: ConstantChange| ChangedMachine { asked: change.asked(asked), change: Some(change) };
-    let whole = ChangedMachine { asked: asked.clone(), change: None };
+    let changed = |change: ConstantChange| ChangedMachine {
+        asked: change.asked(asked),
+        digest: String::new(),
+        change: Some(change),
+    };
+    let whole = ChangedMachine { asked: asked.clone(), digest: simulation.digest.clone(), change: None };
     Ok([whole].into_iter().chain(changes([&simulation.machine], factors)?.into_iter().map(changed)).collect())
 }
 

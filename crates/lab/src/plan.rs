@@ -630,7 +630,7 @@ fn refuse_for_scheme(scheme: &Info, job: &Job) -> Result<(), Refusal> {
     if scheme.workers == Admits::One && (job.workers > 1 || job.clients > 1) {
         let says = format!(
             "{name} does not protect transactions from each other and runs with one worker and one client only: \
-             give one worker (`--workers 1`, or `--cores 1` of `contend simulate`)"
+             give `--workers 1` (`--cores 1` of `contend simulate`)"
         );
         return Err(Refusal(says));
     }

@@ -571,9 +571,9 @@ mod tests {
     #[test]
     fn trust_is_that_of_the_weakest_constant_that_a_run_uses() {
         let simulation = plan(&request()).simulation.expect("simulated");
-        let of_log = simulation.machine.constants.iter().filter(|constant| constant.path.starts_with("log."));
+        let idle = simulation.machine.constants.iter().filter(|constant| !constant.is_in_use());
         let counted: usize = simulation.constants().iter().map(|(_, count)| count).sum();
-        assert_eq!(counted + of_log.count(), simulation.machine.constants.len());
+        assert_eq!(counted + idle.count(), simulation.machine.constants.len());
         assert_eq!(simulation.weakest(), Basis::Assumed);
         let mut firmer = simulation.clone();
         firmer.machine.constants.retain(|constant| constant.basis == Basis::Measured);
@@ -628,7 +628,8 @@ mod tests {
             .iter()
             .find_map(|unit| Some(unit.line()).filter(|line| line.contains(" epyc ")))
             .expect("a unit");
-        assert!(line.contains("--machine epyc --placement scatter --txns 20") && !line.contains("--seconds"));
+        assert!(line.contains("--txns 20 --machine epyc --machine-digest ") && !line.contains("--seconds"));
+        assert!(line.contains(" --placement scatter"));
         let of_file = |unit: &&crate::sweep::Unit| unit.point[0].ends_with("mine.toml");
         let id = |units: &[crate::sweep::Unit], is_of_file: bool| {
             units.iter().find(|unit| of_file(unit) == is_of_file).expect("a unit").id.clone()

@@ -286,8 +286,8 @@ mod tests {
     fn errors_are_told_beside_those_of_the_baseline() {
         let experiment = find("C-17").expect("catalogued");
         let told = errors(&found(&experiment, |published| published * 1.5));
-        let now = "errors of these runs (9): mean 50.0%, worst 50.0%; 15 of 15 pairs in the published order (Kendall's \
-                   tau 1.00)";
+        let now = "errors of these runs (13): mean 50.0%, worst 50.0%; 35 of 35 pairs in the published order \
+                   (Kendall's tau 1.00)";
         assert!(told.iter().any(|line| line == now), "{told:?}");
         assert!(
             told.iter().any(|line| line.starts_with("errors of the naive baseline (9): mean 6.")),

@@ -204,7 +204,7 @@ mod tests {
         let all = constants::changes(&machines, &[0.7]).expect("good factors");
         let told: Vec<String> = all.iter().map(ToString::to_string).collect();
         let of = |path: &str| told.iter().filter(|one| one.starts_with(path)).collect::<Vec<_>>();
-        assert_eq!(of("memory.latency_ns "), ["memory.latency_ns x 0.7 (published or assumed)"]);
+        assert_eq!(of("coherence.transfer_ns "), ["coherence.transfer_ns x 0.7 (published or assumed)"]);
         assert_eq!(of("hops.3.round_trip_ns ").len(), 1, "which one of them has");
         let refused = constants::changes(&machines, &[1e300]).expect_err("no machine is so").to_string();
         assert!(refused.contains("from 0.001 to 1000"), "{refused}");

@@ -583,6 +583,19 @@ fn the_hottest_line_is_the_one_that_all_write() {
     assert!(hottest.len() < 4 || hottest[0].1 > 10 * hottest[3].1, "{hottest:?}");
 }
 
+#[test]
+fn lines_that_nobody_else_has_are_not_among_the_hottest() {
+    let machine = hpe();
+    let shared = neighbours(2_000);
+    let timed =
+        Rc::new(Timed::new(&machine, Placement::Scatter, 1, 0).with_memory(MemoryPolicy::Distance(3)));
+    timed.start();
+    timed.run(|| {
+        workers::run(1, false, |_| shared.iter().for_each(|line| _ = line[0].load(Ordering::Relaxed)))
+    });
+    assert_eq!(timed.hottest(4), []);
+}
+
 /// Waits for a flag when it is dropped.
 struct Waits<'f>(&'f AtomicU64);
 

@@ -41,13 +41,23 @@ impl Wish {
     }
 }
 
-/// The part of the machine that a line comes from.
+/// The part of the machine for which a core waits longest when it fetches a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     L3,
     Memory,
     Coherence,
     Numa,
+}
+
+/// A line on its way to a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fetched {
+    /// The time at which it arrives.
+    pub(super) ready: u64,
+    pub(super) part: Part,
+    /// Whether another core, or the cache of another group, has it, or had to give it up.
+    pub(super) is_shared: bool,
 }
 
 /// Picoseconds in which threads executed nothing: they waited for each other, or for accesses, by the part of the
@@ -265,9 +275,13 @@ impl Caches {
     /// tag is there as soon as the line is asked for.
     #[inline]
     fn arrive(&mut self, seat: Seat, at: u64, id: LineId) -> u64 {
-        let Some((ready, part)) = self.arrivals.after(seat.group, at, id) else { return at };
+        let Some(Fetched { ready, part, is_shared }) = self.arrivals.after(seat.group, at, id) else {
+            return at;
+        };
         *self.cost.of(part) += ready - at;
-        self.cost.shared = if part == Part::Memory { self.cost.shared } else { Some(id) };
+        if is_shared {
+            self.cost.shared = Some(id);
+        }
         ready
     }
 
@@ -277,20 +291,23 @@ impl Caches {
         let line = *self.lines.get(id);
         let start = at.max(line.busy_until);
         self.cost.parts.contention += start - at;
-        let (mut ready, mut part) =
-            if has_copy { (self.arrive(seat, start, id), Part::L3) } else { self.bring(seat, at, start, id) };
+        let mut fetched = if has_copy {
+            Fetched { ready: self.arrive(seat, start, id), part: Part::L3, is_shared: false }
+        } else {
+            self.bring(seat, at, start, id)
+        };
         if wish.is_for_writing() && line.owner != seat.core {
-            let invalidated = start + self.invalidate(seat, line.sockets, line.owner);
-            if invalidated > ready {
-                (ready, part) = (invalidated, Part::Coherence);
+            let ready = start + self.invalidate(seat, line.sockets, line.owner);
+            if ready > fetched.ready {
+                fetched = Fetched { ready, part: Part::Coherence, is_shared: true };
             }
         }
-        // Another core had it, or has just got it; memory alone would have served anybody.
-        if start > at || matches!(part, Part::Coherence | Part::Numa) {
+        if fetched.is_shared || (start > at && line.owner != seat.core) {
             self.cost.shared = Some(id);
         }
+        let ready = fetched.ready;
         if wish != Wish::Store && ready > start {
-            self.arrivals.put(seat.group, id, (ready, part));
+            self.arrivals.put(seat.group, id, fetched);
         }
         let own = 1 << seat.socket;
         let (coherence, now) = (&self.machine.coherence, self.lines.get(id));
@@ -315,26 +332,27 @@ impl Caches {
         ready
     }
 
-    /// The time at which the line arrives that was asked for at `at`, and that can be had from `start` on, and the part
-    /// of the machine that it comes from: another core, the nearest last-level cache that is known to have it, or
-    /// memory.
-    fn bring(&mut self, seat: Seat, at: u64, start: u64, id: LineId) -> (u64, Part) {
+    /// Fetches a line that is asked for at `at` and can be had from `start` on: from another core, the nearest
+    /// last-level cache that is known to have it, or memory.
+    fn bring(&mut self, seat: Seat, at: u64, start: u64, id: LineId) -> Fetched {
         let line = *self.lines.get(id);
         if self.is_in_a_core(seat, id, line) {
             let group = line.owner / self.machine.topology.cores_per_group as u16;
             let ps = self.beyond_l1(self.machine.coherence.transfer_ps) + self.between_groups_ps(seat, group);
             self.cost.parts.coherence += ps;
-            return self.travel(seat, at, (start + ps, Part::Coherence), group / self.groups_per_socket);
+            let leaves = Fetched { ready: start + ps, part: Part::Coherence, is_shared: true };
+            return self.travel(seat, at, leaves, group / self.groups_per_socket);
         }
         let l3_ps = self.beyond_l1(self.machine.l3.latency_ps);
         if self.l3.has(seat.group, id, line.version) {
             self.cost.parts.l3 += l3_ps;
-            return (self.arrive(seat, start + l3_ps, id), Part::L3);
+            return Fetched { ready: self.arrive(seat, start + l3_ps, id), part: Part::L3, is_shared: false };
         }
         if line.holder != NOBODY && self.l3.has(line.holder, id, line.version) {
             let ps = l3_ps + self.between_groups_ps(seat, line.holder);
             self.cost.parts.l3 += ps;
-            return self.travel(seat, at, (start + ps, Part::L3), line.holder / self.groups_per_socket);
+            let leaves = Fetched { ready: start + ps, part: Part::L3, is_shared: true };
+            return self.travel(seat, at, leaves, line.holder / self.groups_per_socket);
         }
         self.bring_from_memory(seat, at, start, (id, line.home))
     }
@@ -345,38 +363,30 @@ impl Caches {
         line.is_dirty && line.owner != NOBODY && line.owner != seat.core && (has(&self.l2) || has(&self.l1))
     }
 
-    fn bring_from_memory(
-        &mut self,
-        seat: Seat,
-        at: u64,
-        start: u64,
-        (id, home): (LineId, u16),
-    ) -> (u64, Part) {
+    fn bring_from_memory(&mut self, seat: Seat, at: u64, start: u64, (id, home): (LineId, u16)) -> Fetched {
         let latency_ps = self.beyond_l1(self.machine.memory.latency_ps);
         let (ahead, before) = self.cores[usize::from(seat.core)].ahead;
         let begin = start.max(self.controllers[usize::from(home)].has_time(at, self.controller_ps));
-        let (ready, part) = if ahead == id {
-            // A program that goes through memory in order waits for its share of the rates alone: that of a core's
-            // misses, and that of the links.
-            let gap_ps = self.next_miss_ps.min(latency_ps);
-            if home == seat.socket {
-                let ready = begin.max(before) + gap_ps;
-                self.cost.parts.memory += ready - start;
-                (ready, Part::Memory)
-            } else {
-                let link_ps = self.link_ps[self.distance(seat, usize::from(home))];
-                let begin = begin.max(self.links[usize::from(home)].has_time(at, link_ps));
-                let ready = begin.max(before) + gap_ps.max(link_ps);
-                self.cost.parts.numa += ready - start;
-                (ready, Part::Numa)
-            }
-        } else {
-            let ready = begin + latency_ps;
+        let leaves = Fetched { ready: begin + latency_ps, part: Part::Memory, is_shared: false };
+        // A program that goes through memory in order waits for its share of the rates alone: that of a core's misses,
+        // and that of the links.
+        let gap_ps = self.next_miss_ps.min(latency_ps);
+        let fetched = if ahead == id && home == seat.socket {
+            let ready = begin.max(before) + gap_ps;
             self.cost.parts.memory += ready - start;
-            self.travel(seat, at, (ready, Part::Memory), home)
+            Fetched { ready, ..leaves }
+        } else if ahead == id {
+            let link_ps = self.link_ps[self.distance(seat, usize::from(home))];
+            let begin = begin.max(self.links[usize::from(home)].has_time(at, link_ps));
+            let ready = begin.max(before) + gap_ps.max(link_ps);
+            self.cost.parts.numa += ready - start;
+            Fetched { ready, part: Part::Numa, ..leaves }
+        } else {
+            self.cost.parts.memory += leaves.ready - start;
+            self.travel(seat, at, leaves, home)
         };
-        self.cores[usize::from(seat.core)].ahead = (id + 1, ready);
-        (ready, part)
+        self.cores[usize::from(seat.core)].ahead = (id + 1, fetched.ready);
+        fetched
     }
 
     /// The part of a latency that comes on top of a hit in the first cache, which the instructions' own time has.
@@ -389,18 +399,17 @@ impl Caches {
         if group == seat.group { 0 } else { self.machine.hops[0].round_trip_ps }
     }
 
-    /// The time of arrival of a line that was asked for at `at` and leaves a socket at `leaves`, and the part of the
-    /// machine for which a core waits longest.
-    fn travel(&mut self, seat: Seat, at: u64, (leaves, part): (u64, Part), socket: u16) -> (u64, Part) {
+    /// The arrival of a line that was asked for at `at` and leaves a socket as `leaves` says.
+    fn travel(&mut self, seat: Seat, at: u64, leaves: Fetched, socket: u16) -> Fetched {
         if socket == seat.socket {
-            return (leaves, part);
+            return leaves;
         }
         let from = usize::from(socket);
         let distance = self.distance(seat, from);
-        let begin = leaves.max(self.links[from].has_time(at, self.link_ps[distance]));
+        let begin = leaves.ready.max(self.links[from].has_time(at, self.link_ps[distance]));
         let ready = begin + self.machine.hops[distance].round_trip_ps;
-        self.cost.parts.numa += ready - leaves;
-        (ready, Part::Numa)
+        self.cost.parts.numa += ready - leaves.ready;
+        Fetched { ready, part: Part::Numa, ..leaves }
     }
 
     /// The time until no other core has a copy, for the sockets that may have one, and the only core that has one, if

@@ -285,7 +285,8 @@ impl Caches {
         ready
     }
 
-    /// An access that the core cannot make alone.
+    /// An access that the core cannot make alone. It asks for the line at `at`; it is served from `start` on, when the
+    /// line is no longer on its way to another core; and it has the line when the result says.
     #[inline(never)]
     fn fetch(&mut self, seat: Seat, at: u64, id: LineId, wish: Wish, has_copy: bool) -> u64 {
         let line = *self.lines.get(id);

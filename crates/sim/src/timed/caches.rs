@@ -1,7 +1,7 @@
 //! Caches, the directory, links and memory controllers: the time that an access takes, and where it goes.
 
 use super::arrivals::Arrivals;
-use super::lines::{Homes, Line, Lines, NOBODY};
+use super::lines::{Copies, Homes, Line, Lines, NOBODY};
 use super::tags::{LineId, Tags};
 use crate::machine::Machine;
 
@@ -263,7 +263,9 @@ impl Caches {
         let is_kept = kept.0 == id && at < kept.1;
         match near.or(is_kept.then_some(0)) {
             Some(ps) if !wish.is_for_writing() || is_owner || is_kept => {
-                line.is_dirty |= wish.is_for_writing();
+                if wish.is_for_writing() {
+                    line.copies = Copies::Dirty;
+                }
                 self.cost.parts.private += ps;
                 self.arrive(seat, at + ps, id)
             }
@@ -298,7 +300,7 @@ impl Caches {
             self.bring(seat, at, start, id)
         };
         if wish.is_for_writing() && line.owner != seat.core {
-            let ready = start + self.invalidate(seat, line.sockets, line.owner);
+            let ready = start + self.invalidate(seat, line);
             if ready > fetched.ready {
                 fetched = Fetched { ready, part: Part::Coherence, is_shared: true };
             }
@@ -310,16 +312,17 @@ impl Caches {
         if wish != Wish::Store && ready > start {
             self.arrivals.put(seat.group, id, fetched);
         }
-        let own = 1 << seat.socket;
+        let (own, is_in_group) = (1 << seat.socket, self.is_in_group(seat, line));
         let (coherence, now) = (&self.machine.coherence, self.lines.get(id));
         if wish.is_for_writing() {
             now.version = now.version.wrapping_add(1);
-            (now.owner, now.is_dirty, now.sockets) = (seat.core, true, own);
+            (now.owner, now.copies, now.sockets) = (seat.core, Copies::Dirty, own);
             now.busy_until = ready + coherence.directory_ps;
         } else {
             let is_alone = line.sockets == 0 || line.owner == seat.core;
             now.owner = if is_alone { seat.core } else { NOBODY };
-            (now.is_dirty, now.sockets) = (false, line.sockets | own);
+            now.copies = if is_in_group { Copies::CleanInGroup } else { Copies::Clean };
+            now.sockets = line.sockets | own;
             now.busy_until = start + coherence.directory_ps;
         }
         now.holder = seat.group;
@@ -361,7 +364,8 @@ impl Caches {
     /// Whether another core has written the line and still has it: it has not been written back to its home.
     fn is_in_a_core(&self, seat: Seat, id: LineId, line: Line) -> bool {
         let has = |tags: &Tags| tags.keeps(line.owner, id, line.version);
-        line.is_dirty && line.owner != NOBODY && line.owner != seat.core && (has(&self.l2) || has(&self.l1))
+        let is_owned = line.owner != NOBODY && line.owner != seat.core;
+        line.copies == Copies::Dirty && is_owned && (has(&self.l2) || has(&self.l1))
     }
 
     fn bring_from_memory(&mut self, seat: Seat, at: u64, start: u64, (id, home): (LineId, u16)) -> Fetched {
@@ -413,9 +417,19 @@ impl Caches {
         Fetched { ready, part: Part::Numa, ..leaves }
     }
 
-    /// The time until no other core has a copy, for the sockets that may have one, and the only core that has one, if
-    /// there is such a core. The groups of several cores are not known: they may be others than that of the seat.
-    fn invalidate(&mut self, seat: Seat, sockets: u64, owner: u16) -> u64 {
+    /// Whether all copies of a line, if there are any, are in the group of the seat.
+    fn is_in_group(&self, seat: Seat, line: Line) -> bool {
+        let group = match line.owner {
+            NOBODY if line.copies == Copies::CleanInGroup => line.holder,
+            NOBODY => return line.sockets == 0,
+            owner => owner / self.machine.topology.cores_per_group as u16,
+        };
+        group == seat.group
+    }
+
+    /// The time until no other core has a copy.
+    fn invalidate(&mut self, seat: Seat, line: Line) -> u64 {
+        let sockets = line.sockets;
         if sockets == 0 {
             return 0;
         }
@@ -427,9 +441,7 @@ impl Caches {
             others &= others - 1;
             farthest = farthest.max(self.machine.hops[self.distance(seat, socket)].round_trip_ps);
         }
-        let topology = &self.machine.topology;
-        let is_own = owner != NOBODY && owner / topology.cores_per_group as u16 == seat.group;
-        let is_between = topology.groups_per_socket > 1 && !is_own;
+        let is_between = self.machine.topology.groups_per_socket > 1 && !self.is_in_group(seat, line);
         let within = if sockets & (1 << seat.socket) == 0 {
             self.machine.l3.latency_ps
         } else if is_between {

@@ -17,6 +17,17 @@ const PAGE_BYTES: usize = 4096;
 /// Pages of a stretch of memory: 64 MiB.
 const STRETCH_PAGES: usize = 1 << 14;
 
+/// The copies of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copies {
+    /// They are as the line is in memory.
+    Clean,
+    /// The same, and all of them are in the holder's group.
+    CleanInGroup,
+    /// The owner has written the line.
+    Dirty,
+}
+
 /// A line as its home knows it. None of them is in two lines of the host.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
@@ -33,8 +44,7 @@ pub(super) struct Line {
     pub(super) holder: u16,
     /// The socket in whose memory the line is.
     pub(super) home: u16,
-    /// Whether the owner has written the line.
-    pub(super) is_dirty: bool,
+    pub(super) copies: Copies,
     /// Counts the writes, and begins again after 255: a core that has the line for itself, or keeps it for a moment,
     /// writes it without another version.
     pub(super) writes: u8,
@@ -221,7 +231,7 @@ impl Lines {
             owner: NOBODY,
             holder: NOBODY,
             home,
-            is_dirty: false,
+            copies: Copies::Clean,
             writes: 0,
         };
         self.used += 1;

@@ -45,7 +45,7 @@ struct Runs<'w> {
 const RECORDED: &str = "xtask/path_lengths.toml";
 
 /// The share by which a count may differ from the recorded one.
-const TOLERANCE: f64 = 0.06;
+const TOLERANCE: f64 = 0.03;
 
 /// The recorded counts of a workload under settings.
 #[derive(Debug, Deserialize)]

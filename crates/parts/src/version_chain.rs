@@ -188,6 +188,37 @@ pub fn below<'db, S: Chained>(
     next
 }
 
+/// The newest version of a record whose number is below this one.
+#[inline]
+pub fn below_number<'db, S: Chained>(
+    slot: &Slot<'db, S>,
+    record: RecordRef<'db, S>,
+    number: u64,
+) -> Option<VersionRef<'db, S>> {
+    below(slot, record, |version| version.meta().stamp().number() >= number)
+}
+
+/// The same, when that version is sealed, or when it is over and nobody will seal it: waits for one of the two.
+pub fn sealed_below<'db, S: Chained>(
+    slot: &Slot<'db, S>,
+    record: RecordRef<'db, S>,
+    number: u64,
+    is_over: impl Fn() -> bool,
+) -> Option<VersionRef<'db, S>> {
+    let before = below_number(slot, record, number);
+    waiter::wait_until(None, || before.is_none_or(VersionRef::is_sealed) || is_over());
+    before
+}
+
+/// Whether a record has a value for a writer of this number, by the newest sealed version below it. Does not wait. For
+/// schemes in which no version that is not sealed will change whether there is a value, such as a placeholder.
+#[inline]
+pub fn has_value<'db, S: Chained>(slot: &Slot<'db, S>, record: RecordRef<'db, S>, number: u64) -> bool {
+    let is_passed =
+        |version: VersionRef<'db, S>| version.meta().stamp().number() >= number || !version.is_sealed();
+    !is_absent(below(slot, record, is_passed))
+}
+
 /// Whether a record whose version is this one, or none, has no value.
 #[inline]
 pub fn is_absent<S: Chained>(version: Option<VersionRef<'_, S>>) -> bool {

@@ -2,16 +2,21 @@
 //! batch have the same effects as one after the other, in their order; and the outcome does not depend on the workers.
 
 use engine::driver::{self, Control, Driver, Job, Limit, Retry};
-use engine::setting::{Settings, Values};
-use engine::{Abort, Database, Drive, Env, Homes, Phase, Schema, Scheme, Ticket, Transaction, Workload};
-use sync::workers;
+use engine::setting::{Setting, SettingError, Settings, Values};
+use engine::{
+    Abort, ClientId, Database, Drive, Env, Forecast, Homes, InputFootprint, Loader, Lookup, Phase, Quiesced,
+    Schema, Scheme, Share, Table, Ticket, Transaction, TxnType, Violation, Workload,
+};
+use stdx::Rng;
+use sync::atomic::{AtomicBool, Ordering};
+use sync::{clock, waiter, workers};
 
 use crate::deterministic::bohm::Bohm;
 use crate::deterministic::calvin::Calvin;
 use crate::deterministic::caracal::Caracal;
 use crate::deterministic::pwv::Pwv;
 use crate::tests::common::EFFORT;
-use crate::tests::common::programs::{Mix, Model, Op, Panics, Program, Programs, Seen, States};
+use crate::tests::common::programs::{Mix, Model, Op, Panics, Point, Program, Programs, Seen, States};
 
 #[derive(Clone, Copy, Debug)]
 struct Plan {
@@ -216,6 +221,94 @@ fn a_program_that_rolls_back_leaves_nothing<S: Scheme>() {
     assert!(run.user_aborts > 0 && run.outcome.iter().filter(is_rollback).count() == 0);
 }
 
+/// Two transactions of a batch that write one record. The first one updates it, and goes on when the second one has
+/// overwritten it.
+struct Overtaking {
+    points: Table<Point>,
+    is_overwritten: AtomicBool,
+    has_met: AtomicBool,
+}
+
+/// Milliseconds after which something must be wrong.
+const LONG_MS: u64 = 20_000;
+
+impl Workload for Overtaking {
+    const NAME: &'static str = "overtaking";
+    const TYPES: &'static [TxnType] = &[TxnType { name: "write", read_only: false }];
+    const SETTINGS: &'static [Setting] = &[];
+    type Input = ClientId;
+    type Scratch = ();
+    type Output = ();
+    type Ledger = ();
+
+    fn declare(_: &Values, _: Drive, schema: &mut Schema) -> Result<Self, SettingError> {
+        let points = schema.table("points", Lookup::Point, 1).group();
+        Ok(Self { points, is_overwritten: AtomicBool::new(false), has_met: AtomicBool::new(false) })
+    }
+
+    fn forecast(&self) -> Forecast {
+        Forecast::default()
+    }
+
+    fn load(&self, share: Share, loader: &mut impl Loader) {
+        share.of_range(1).for_each(|key| loader.insert(self.points, key, &Point { mark: 0 }));
+    }
+
+    fn generate(&self, client: ClientId, _: u64, _: &mut Rng) -> ClientId {
+        client
+    }
+
+    fn kind(&self, _: &ClientId) -> usize {
+        0
+    }
+
+    fn homes(&self, _: &ClientId) -> Homes {
+        Homes::new()
+    }
+
+    /// So nothing is rehearsed.
+    fn footprint(&self, _: &ClientId, footprint: &mut InputFootprint) {
+        footprint.write(self.points, 0);
+        footprint.complete();
+    }
+
+    fn execute<T: Transaction>(&self, client: &ClientId, (): &mut (), txn: &mut T) -> Result<(), Abort> {
+        if client.0 == 1 {
+            assert!(txn.replace(self.points, 0, &Point { mark: 2 })?, "the row is there");
+            // Relaxed, here and below: nothing else hangs on it.
+            self.is_overwritten.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
+        txn.update(self.points, 0, |point| point.mark = 1)?;
+        let deadline_ns = clock::now_ns() + 1_000_000 * LONG_MS;
+        let has_met = waiter::wait_until(Some(deadline_ns), || self.is_overwritten.load(Ordering::Relaxed));
+        self.has_met.store(has_met, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn committed(&self, (): &mut (), _: &ClientId, (): &()) {}
+
+    fn check(&self, _: &impl Quiesced, _: Share, _: &[()]) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+fn a_blind_write_waits_for_no_value<S: Scheme>() {
+    let plan = Plan { workers: 2, clients: 2, batch: 2, ..PLAN };
+    let given = [(format!("{}.batch", S::INFO.name), plan.batch.to_string())];
+    let values = Values::new(S::Settings::ALL, &given).expect("legal");
+    let mut schema = Schema::new();
+    let drive = Drive { workers: 2, clients: 2, seed: 1 };
+    let workload = Overtaking::declare(&values, drive, &mut schema).expect("legal");
+    let db = Database::<S>::new(&schema, &values, Env { slots: 32, workers: 2 }).expect("legal");
+    db.load(&workload, 1);
+    driver::run(&db, &workload, &job(plan, Limit::Requests(1)), &Control::new(2));
+    assert!(workload.has_met.load(Ordering::Relaxed), "the second is done while the first goes on");
+    let mut after = None;
+    db.quiesced().rows(workload.points, Share::WHOLE, |_, point| after = Some(point.mark));
+    assert_eq!(after, Some(2), "in the order of the batch");
+}
+
 macro_rules! for_schemes {
     ($($name:ident: $scheme:ty),+ $(,)?) => {
         $(
@@ -284,3 +377,23 @@ macro_rules! for_schemes {
 }
 
 for_schemes!(calvin: Calvin, bohm: Bohm, caracal: Caracal, pwv: Pwv);
+
+/// Of schemes with a version for each write of a batch.
+mod versions {
+    use super::*;
+
+    #[test]
+    fn a_blind_write_waits_for_no_value_under_bohm() {
+        a_blind_write_waits_for_no_value::<Bohm>();
+    }
+
+    #[test]
+    fn a_blind_write_waits_for_no_value_under_caracal() {
+        a_blind_write_waits_for_no_value::<Caracal>();
+    }
+
+    #[test]
+    fn a_blind_write_waits_for_no_value_under_pwv() {
+        a_blind_write_waits_for_no_value::<Pwv>();
+    }
+}

@@ -320,12 +320,14 @@ fn observers_hear_of_the_value_before() {
 }
 
 /// The cells that a program of [`Mix::Records`] only reads, and the cells that it writes.
-fn records(program: &Program) -> (BTreeSet<u64>, BTreeSet<u64>) {
+fn records(program: &Program) -> (BTreeSet<Cell>, BTreeSet<Cell>) {
     let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
     for op in &program.ops {
         match op {
-            Op::Read(key) => reads.insert(*key),
-            Op::Update(key) | Op::Replace(key) => writes.insert(*key),
+            Op::Read(key) => reads.insert((true, *key)),
+            Op::Update(key) | Op::Replace(key) => writes.insert((true, *key)),
+            Op::ReadPoint(key) => reads.insert((false, *key)),
+            Op::ReplacePoint(key) => writes.insert((false, *key)),
             _ => false,
         };
     }

@@ -13,8 +13,9 @@
 //!             3. Plan: when all have declared, each manager puts the placeholders into the chains of its share of the
 //!                records, in the order of the transactions; and grants its share of the locks.
 //!             4. Execute, each worker in the order of its transactions: a read waits until the version that it finds
-//!                is sealed; with `bohm.open` the worker begins its next transactions meanwhile. An access that was not
-//!                declared is not made.
+//!                is sealed; with `bohm.open` the worker begins its next transactions meanwhile. A blind write waits
+//!                for nobody: it asks only whether the record has a value, which no placeholder changes (3). An access
+//!                that was not declared is not made.
 //!             5. Seal the versions. A placeholder that was not written, or whose transaction did not commit, gets the
 //!                value of the version before it.
 //!             6. Transactions that touched what they had not declared execute again, alone, after the others, in their
@@ -32,8 +33,7 @@
 //!             missed the key or scan its stretch. Reads are declared with the footprint, because unforeseen accesses
 //!             must not depend on who runs first. The original executes the writer of a missing value instead of
 //!             waiting for the value; here the writer's worker comes to it in time, and the reader's worker may go on
-//!             with its next transactions. A blind write asks whether there is a value, and so waits for the version
-//!             before it as an update does. The managers are the workers, between two meetings, and not threads of
+//!             with its next transactions. The managers are the workers, between two meetings, and not threads of
 //!             their own. Clients hear of no commit before its batch has ended, so that to them the order agrees with
 //!             real time; but a transaction may run after one that comes later in the order has committed, and so no
 //!             more is promised.
@@ -267,7 +267,8 @@ impl Scheme for Bohm {
                 continue;
             }
             let record = txn.own.get(at).record;
-            let before = if seen.listens() { txn.below(record) } else { None };
+            // A blind write has not waited for the value that it overwrites.
+            let before = if seen.listens() { self.see(txn, record).unwrap_or_default() } else { None };
             let value = txn.own.value(at);
             seen.installed(record, words_of(&txn.slot, before), value);
             sink.logged(stamp, record, value);
@@ -402,8 +403,9 @@ impl Bohm {
         own_version(&mut txn.slot, &txn.coverage, &mut txn.own, (record, placeholder), numbers)
     }
 
-    /// Like `own`, if the record has a value. A version that modifies the value starts with a copy of it.
-    /// `placeholder` is the position of the record's placeholder, if it has one: what has one is in the footprint.
+    /// Like `own`, if the record has a value. A version that modifies the value starts with a copy of it; another one
+    /// does not wait for the value. `placeholder` is the position of the record's placeholder, if it has one: what has
+    /// one is in the footprint.
     #[inline]
     fn over_value<'db>(
         &self,
@@ -415,12 +417,15 @@ impl Bohm {
         if placeholder.is_none() {
             txn.coverage.record(record.id(), Mode::Shared)?;
         }
+        if how == Write::Blind {
+            // Invariant (3): no version of the batch that is not sealed changes whether there is a value.
+            let has_value = version_chain::has_value(&txn.slot, record, txn.numbered.number);
+            return has_value.then(|| self.own(txn, record, placeholder)).transpose();
+        }
         let Some(before) = self.see(txn, record)? else { return Ok(None) };
         let at = self.own(txn, record, placeholder)?;
-        if how == Write::Modify {
-            let words = txn.slot.words(before).expect("what is seen is sealed");
-            txn.own.get(at).version.words().copy_from_slice(words);
-        }
+        let words = txn.slot.words(before).expect("what is seen is sealed");
+        txn.own.get(at).version.words().copy_from_slice(words);
         Ok(Some(at))
     }
 

@@ -15,7 +15,8 @@
 //!                new array out. It settles the records whose arrays are about to be in the way (the major collection),
 //!                and determines who is responsible for contended records. Locks are granted.
 //!             4. Execute: each worker executes, in the order of the batch, the transactions of its clients for which
-//!                nobody else is responsible, and those for which it is responsible.
+//!                nobody else is responsible, and those for which it is responsible. A blind write waits for nobody:
+//!                it asks only whether the record has a value, which no version of an array changes (2).
 //!             5. Fill the versions. A version that was not written, or whose transaction did not commit, is marked to
 //!                be ignored: a reader that comes to it goes on to the version before.
 //!             6. Transactions that touched what they had not declared execute again, alone, after the others, in their
@@ -38,10 +39,9 @@
 //!             is responsible for the most contended record that it writes. Whether a record is contended is told by
 //!             its writers alone. Arrays are not kept from one batch to the next with their last version, but settled
 //!             in place, by the same collections; a region of arrays is then given up at once. A version has the width
-//!             of its record from the start, and is found by its place, without a pointer. A blind write asks whether
-//!             there is a value, and so waits as well. Clients hear of no commit before its batch has ended, so that to
-//!             them the order agrees with real time; but a transaction may run after one that comes later in the order
-//!             has committed, and so no more is promised.
+//!             of its record from the start, and is found by its place, without a pointer. Clients hear of no commit
+//!             before its batch has ended, so that to them the order agrees with real time; but a transaction may run
+//!             after one that comes later in the order has committed, and so no more is promised.
 
 pub mod batch_append;
 pub mod entry;
@@ -257,15 +257,22 @@ impl Scheme for Caracal {
         } else {
             txn.coverage.record(record.id(), Mode::Shared)?;
         }
+        if how == Write::Blind {
+            let (has_value, array) = self.arrays.presence(record, txn.place);
+            if !has_value {
+                return Ok(None);
+            }
+            let to = self.goal(txn, record, array)?;
+            let value = txn.writes.room(record);
+            return Ok(txn.writes.push(record, Some(value), to));
+        }
         let seen = self.see(record, txn.place)?;
         if !seen.is_value() {
             return Ok(None);
         }
         let to = self.goal(txn, record, seen.array)?;
         let value = txn.writes.room(record);
-        if how == Write::Modify {
-            seen.copy(record, txn.writes.room_mut(value));
-        }
+        seen.copy(record, txn.writes.room_mut(value));
         Ok(txn.writes.push(record, Some(value), to))
     }
 
@@ -324,7 +331,7 @@ impl Scheme for Caracal {
         for (at, write) in writes.iter().enumerate() {
             let (record, value) = (write.record, writes.value(at));
             let copy = copy.room(record.width());
-            // The write has already waited for the value that was there before it.
+            // All but a blind write have already waited for the value that was there before it.
             let had_value =
                 seen.listens() && self.see(record, txn.place).is_ok_and(|before| before.copy(record, copy));
             seen.installed(record, had_value.then_some(&*copy), value);

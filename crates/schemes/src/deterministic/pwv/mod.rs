@@ -12,7 +12,8 @@
 //!                is written.
 //!             4. Execute, in the order of the transactions; a worker goes on with the next transaction where one
 //!                waits. A read waits until the version that it finds is sealed or exposed. A transaction that reads an
-//!                exposed value depends on the run that exposed it.
+//!                exposed value depends on the run that exposed it. A blind write waits for nobody and depends on
+//!                nobody, as under `bohm`.
 //!             5. Expose: when the procedure has announced that it will not roll back, the writes are exposed that were
 //!                the last ones of their records, as far as the footprint tells; and all when the procedure has
 //!                returned.
@@ -39,8 +40,7 @@
 //!             footprint may be wrong, so that an exposed write is tentative here, and reading it a dependency, with
 //!             cascades: the price of opaque procedures. The votes on aborts are the hint `Transaction::decided`; a
 //!             rollback that was announced not to come is no error, but costs a cascade. Inserts are not exposed (3),
-//!             so that two New-Orders of a district run one after the other. A blind write asks whether there is a
-//!             value, and so depends on the version before it as an update does.
+//!             so that two New-Orders of a district run one after the other.
 
 pub mod courses;
 pub mod entry;
@@ -55,7 +55,7 @@ use engine::{
     Step, Ticket, Touch, Write, settings,
 };
 use parts::footprint::{Coverage, Mode};
-use parts::version_chain::{self, ChainHead, Stamped, VersionStamp, below, settle};
+use parts::version_chain::{self, ChainHead, VersionStamp, below_number, settle};
 use parts::{
     BatchSize, Batches, Numbered, OwnVersions, RehearsedWrites, StandardSize, VersionPlan, own_version,
 };
@@ -309,7 +309,7 @@ impl Scheme for Pwv {
                 continue;
             }
             let record = txn.own.get(at).record;
-            let before = if seen.listens() { txn.below(record) } else { None };
+            let before = if seen.listens() { self.sealed_below(txn, record) } else { None };
             let value = txn.own.value(at);
             seen.installed(record, version_chain::words_of(&txn.slot, before), value);
             sink.logged(stamp, record, value);
@@ -425,7 +425,7 @@ impl Pwv {
     /// Step 4 of COMMIT: the value of a record that the attempt sees, if the record has one.
     #[inline]
     fn see<'db>(&self, txn: &mut Txn<'db>, record: Record<'db>) -> Look<'db> {
-        let Some(version) = txn.below(record) else { return Ok(None) };
+        let Some(version) = below_number(&txn.slot, record, txn.numbered.number) else { return Ok(None) };
         if version.is_sealed() && !txn.run.has_dependencies() {
             return Ok((!version.meta().is_tombstone()).then_some(Some(version)));
         }
@@ -463,7 +463,8 @@ impl Pwv {
         txn.count(at).map(|()| at)
     }
 
-    /// Like `own`, if the record has a value. A version that modifies the value starts with a copy of it.
+    /// Like `own`, if the record has a value. A version that modifies the value starts with a copy of it; another one
+    /// does not wait for the value.
     #[inline]
     fn over<'db>(&self, txn: &mut Txn<'db>, of: Unwritten<'db>, how: Write) -> Result<Option<usize>, Abort> {
         let (record, placeholder) = of;
@@ -471,11 +472,14 @@ impl Pwv {
         if placeholder.is_none() {
             txn.coverage.record(record.id(), Mode::Shared)?;
         }
+        if how == Write::Blind {
+            // Invariant (3): no version of the batch that is not sealed changes whether there is a value.
+            let has_value = version_chain::has_value(&txn.slot, record, txn.numbered.number);
+            return has_value.then(|| self.own(txn, of)).transpose();
+        }
         let Some(seen) = self.see(txn, record)? else { return Ok(None) };
         let at = self.own(txn, of)?;
-        if how == Write::Modify {
-            txn.own.get(at).version.words().copy_from_slice(words_of(&txn.slot, &txn.copy, seen));
-        }
+        txn.own.get(at).version.words().copy_from_slice(words_of(&txn.slot, &txn.copy, seen));
         Ok(Some(at))
     }
 
@@ -517,10 +521,14 @@ impl Pwv {
     /// Gives a version of the attempt's own the value of the version before it, when that version is sealed.
     fn pass_through(&self, txn: &mut Txn<'_>, at: usize) {
         let record = txn.own.get(at).record;
-        let before = txn.below(record);
-        waiter::wait_until(None, || before.is_none_or(VersionRef::is_sealed) || self.is_over());
+        let before = self.sealed_below(txn, record);
         // An attempt that gives up the run leaves nothing that anybody reads.
         txn.own.pass(at, version_chain::words_of(&txn.slot, before));
+    }
+
+    /// The newest version below the attempt's number, when it is sealed, or when the run is given up.
+    fn sealed_below<'db>(&self, txn: &Txn<'db>, record: Record<'db>) -> Option<VersionRef<'db, Self>> {
+        version_chain::sealed_below(&txn.slot, record, txn.numbered.number, || self.is_over())
     }
 
     fn is_over(&self) -> bool {
@@ -546,12 +554,6 @@ fn words_of<'t, 'db>(slot: &'t Slot<'db, Pwv>, copy: &'t [u64], seen: Seen<'db>)
 }
 
 impl<'db> Txn<'db> {
-    /// The newest version below the attempt's number.
-    #[inline]
-    fn below(&self, record: RecordRef<'db, Pwv>) -> Option<VersionRef<'db, Pwv>> {
-        below(&self.slot, record, |version| version.meta().stamp().number() >= self.numbered.number)
-    }
-
     /// Counts a write of a version of its own, the first one or a further one.
     #[inline]
     fn count(&mut self, at: usize) -> Result<(), Abort> {

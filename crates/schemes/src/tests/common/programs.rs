@@ -96,6 +96,8 @@ pub(crate) enum Op {
     Scan(u64, u64, Direction, usize),
     ScanGroup(u64, Direction),
     ReadPoint(u64),
+    /// A blind write: no index is on the columns of a point.
+    ReplacePoint(u64),
     InsertPoint(u64),
     DeletePoint(u64),
     Rollback,
@@ -128,7 +130,7 @@ pub(crate) struct Execution {
 /// The operations that a workload uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mix {
-    /// Reads, updates and replacements of keys that are there.
+    /// Reads, updates and replacements of keys that are there, blind ones among them.
     Records,
     All,
     /// Inserts and short scans in a table that is empty at first: the order of inserts shapes its leaves.
@@ -210,10 +212,13 @@ impl Workload for Programs {
         let op = |rng: &mut Rng| {
             let key = any_key(rng);
             let direction = if rng.below(2) == 0 { Direction::Forward } else { Direction::Backward };
-            match (self.mix, if is_look { 0 } else { rng.below(12) }) {
+            match (self.mix, if is_look { 0 } else { rng.below(if self.mix == Mix::All { 13 } else { 12 }) })
+            {
                 (Mix::Records, 0..5) => Op::Read(key),
                 (Mix::Records, 5..8) => Op::Update(key),
-                (Mix::Records, _) => Op::Replace(key),
+                (Mix::Records, 8..10) => Op::Replace(key),
+                (Mix::Records, 10) => Op::ReadPoint(key),
+                (Mix::Records, _) => Op::ReplacePoint(key),
                 (Mix::Growth, 0..7) => Op::Insert(rng.below(50 * KEYS), key % GROUPS),
                 (Mix::Growth, _) => Op::Scan(50 * key, 50 * key + 20, direction, 9),
                 (_, 0) if is_look => Op::ScanGroup(rng.below(GROUPS), direction),
@@ -227,6 +232,7 @@ impl Workload for Programs {
                 (_, 8) => Op::ReadPoint(key),
                 (_, 9) => Op::InsertPoint(key),
                 (_, 10) => Op::InsertOr(key, rng.below(HOT_KEYS)),
+                (_, 11) => Op::ReplacePoint(key),
                 _ => Op::DeletePoint(key),
             }
         };
@@ -263,6 +269,8 @@ impl Workload for Programs {
                     match *op {
                         Op::Read(key) => footprint.read(self.items, key),
                         Op::Update(key) | Op::Replace(key) => footprint.write(self.items, key),
+                        Op::ReadPoint(key) => footprint.read(self.points, key),
+                        Op::ReplacePoint(key) => footprint.write(self.points, key),
                         Op::Rollback => {}
                         _ => panic!("{op:?} is not in the mix of records"),
                     }
@@ -359,6 +367,9 @@ impl Programs {
                 })?;
             }
             Op::ReadPoint(key) => seen.extend(txn.read(self.points, key, |point| (key, point.mark, 0))?),
+            Op::ReplacePoint(key) => {
+                seen.push((key, u64::from(txn.replace(self.points, key, &Point { mark })?), 0));
+            }
             Op::InsertPoint(key) => {
                 seen.push((key, u64::from(txn.insert(self.points, key, &Point { mark })?), 0));
             }
@@ -451,6 +462,10 @@ impl Model {
                 turn(self.items.iter().map(item).filter(|seen| seen.2 == group).collect(), direction)
             }
             Op::ReadPoint(key) => self.points.get(&key).map(|mark| (key, *mark, 0)).into_iter().collect(),
+            Op::ReplacePoint(key) => {
+                let is_there = self.points.get_mut(&key).map(|at| *at = mark).is_some();
+                vec![(key, u64::from(is_there), 0)]
+            }
             Op::InsertPoint(key) => {
                 let is_new = !self.points.contains_key(&key);
                 self.points.entry(key).or_insert(mark);

@@ -664,8 +664,8 @@ pub trait Planning: Scheme {
         is_written: bool,
     ) -> Result<(), Abort>;
 
-    /// Enters the footprint of the rehearsed attempt into the plan.
-    fn declare<'db>(&'db self, plan: &Self::Plan<'db>, txn: &mut Self::Txn<'db>);
+    /// Enters the footprint of the attempt into the plan, which `worker` has rehearsed or foreseen.
+    fn declare<'db>(&'db self, plan: &Self::Plan<'db>, txn: &mut Self::Txn<'db>, worker: usize);
 
     /// Does a worker's share of planning the batch, one of `workers` shares, with a pinned slot.
     fn plan<'db>(&'db self, plan: &Self::Plan<'db>, txn: &mut Self::Txn<'db>, worker: usize, workers: usize);
@@ -684,8 +684,8 @@ pub trait Planning: Scheme {
     /// Whether the transaction at this place of the batch, from 0, may run.
     fn may_run(plan: &Self::Plan<'_>, place: usize) -> bool;
 
-    /// Gives an attempt the plan of the transaction at this place.
-    fn prepare<'db>(plan: &Self::Plan<'db>, txn: &mut Self::Txn<'db>, place: usize);
+    /// Gives an attempt the plan of the transaction at this place, which `worker` executes.
+    fn prepare<'db>(plan: &Self::Plan<'db>, txn: &mut Self::Txn<'db>, place: usize, worker: usize);
 
     /// Whether the planned attempt that has just aborted did so because of other attempts, and is made again in its
     /// place with everything that was prepared for it.

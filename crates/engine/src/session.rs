@@ -188,17 +188,17 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         executed
     }
 
-    /// Executes `body` for what it touches, which enters the plan, and undoes it.
+    /// Executes `body` for what it touches, which enters the plan, and undoes it. Called by `worker`.
     pub(crate) fn rehearse<T>(
         &mut self,
-        plan: &S::Plan<'db>,
+        (plan, worker): (&S::Plan<'db>, usize),
         ticket: &Ticket,
         body: impl FnOnce(&mut Attempt<'_, 'db, S, O, L>) -> Result<T, Abort>,
     ) where
         S: Planning,
     {
         _ = self.execute(ticket, body);
-        self.db.scheme().declare(plan, &mut self.txn);
+        self.db.scheme().declare(plan, &mut self.txn, worker);
         self.db.scheme().abort(&mut self.txn);
         self.meter.rehearsed();
         self.ended(Err(Abort::Footprint));
@@ -207,7 +207,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     /// Enters what the input is known to touch into the plan, in place of a rehearsal.
     pub(crate) fn foresee(
         &mut self,
-        plan: &S::Plan<'db>,
+        plan: (&S::Plan<'db>, usize),
         ticket: &Ticket,
         known: &[KnownKey],
         ahead: &Ahead<'db>,
@@ -242,11 +242,15 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     }
 
     /// The next attempt is the planned one of the transaction at this place, for which these rows were found.
-    pub(crate) fn prepare(&mut self, plan: &S::Plan<'db>, place: usize, found: &mut FoundRows<'db, S>)
-    where
+    pub(crate) fn prepare(
+        &mut self,
+        (plan, worker): (&S::Plan<'db>, usize),
+        place: usize,
+        found: &mut FoundRows<'db, S>,
+    ) where
         S: Planning,
     {
-        S::prepare(plan, &mut self.txn, place);
+        S::prepare(plan, &mut self.txn, place, worker);
         core::mem::swap(found, &mut self.found);
     }
 

@@ -15,6 +15,7 @@ mod fates;
 pub mod footprint;
 mod gap_mark;
 mod gate;
+mod handovers;
 mod lock_bit;
 pub mod lock_queue;
 pub mod lock_word;

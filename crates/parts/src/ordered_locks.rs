@@ -1,7 +1,8 @@
 //! Locks of the transactions of a batch, granted in its order (Thomson and others: Calvin, SIGMOD 2012): each lock is
 //! requested by all transactions that need it before any of them runs, so that none waits for one that comes after it.
 //!
-//! Each lock has a number. Each number belongs to a manager, which has the requests for it, sorted. Requests that
+//! Each lock has a number. Each number belongs to a manager, which has the requests for it, sorted. Workers leave their
+//! requests for the managers in boxes ([`Handovers`]). Requests that
 //! follow each other and may hold the lock together form a group; when all requests of a group have released the lock,
 //! the next group has it. A transaction counts the locks that it does not have yet, and runs when there are none: no
 //! table of locks is searched while transactions run. Requests that conflict with no other of the batch are dropped
@@ -18,11 +19,12 @@
 use core::mem;
 
 use sync::atomic::{AtomicU32, Ordering};
-use sync::{Latched, Padded, clock, hint};
+use sync::{Latched, LatchedGuard, Padded, clock, hint};
 
 use sync::plant::is_planted;
 
 use crate::footprint::{Footprint, Mode, SPREAD};
+use crate::handovers::Handovers;
 use crate::plants;
 
 /// Instructions for a request when it is copied for its manager, and as many when it is granted, beyond those of the
@@ -62,6 +64,15 @@ impl Mark {
             Self::Held(_) | Self::Contested => Self::Contested,
         }
     }
+
+    /// The mark of two buckets, if all their requests were in one.
+    fn and(self, other: Self) -> Self {
+        match other {
+            Self::Free => self,
+            Self::Held(mode) => self.with(mode),
+            Self::Contested => Self::Contested,
+        }
+    }
 }
 
 /// Keeps the requests that conflict with another. Numbers may share a bucket, and then conflict as if they were one.
@@ -90,7 +101,7 @@ struct Group {
     is_followed: bool,
 }
 
-/// The requests to a manager for the locks of a batch.
+/// The requests of one worker's transactions to a manager, for the locks of a batch.
 #[derive(Debug, Default)]
 struct Declared {
     requests: Vec<Request>,
@@ -102,19 +113,18 @@ struct Declared {
 }
 
 impl Declared {
-    /// Adds the requests of the transaction at a place or, if they are all shared, only the place.
-    fn add(&mut self, place: usize, is_shared: bool, requests: impl Iterator<Item = Request>) {
-        if is_shared {
-            self.mark = self.mark.with(Mode::Shared);
-            self.shared.push(place as u32);
-            hint::pushes(&self.shared);
-            return;
-        }
-        let before = self.requests.len();
-        self.requests.extend(requests);
-        let added = &self.requests[before..];
-        self.mark = added.iter().fold(self.mark, |mark, request| mark.with(request.mode));
-        hint::writes(added);
+    /// Adds the place of a transaction whose requests are all shared.
+    fn add_shared(&mut self, place: usize) {
+        self.mark = self.mark.with(Mode::Shared);
+        self.shared.push(place as u32);
+        hint::pushes(&self.shared);
+    }
+
+    /// Adds a request of another transaction.
+    fn add(&mut self, request: Request) {
+        self.mark = self.mark.with(request.mode);
+        self.requests.push(request);
+        hint::pushes(&self.requests);
     }
 }
 
@@ -147,8 +157,8 @@ struct Requested {
     footprint: Footprint,
     /// The managers that are asked, in ascending order; empty if there is one manager.
     managers: Vec<u32>,
-    /// The requests with their managers, sorted by these; empty if there is one manager, or as long as no manager has
-    /// fetched shared requests.
+    /// The requests with their managers, sorted by these; empty if there is one manager, or as long as none has fetched
+    /// shared requests.
     by_manager: Vec<(u32, Request)>,
 }
 
@@ -160,17 +170,12 @@ impl Requested {
         self.by_manager.clear();
     }
 
-    /// Notes which of several managers are asked, and sorts the requests by them unless they are all shared.
-    fn divide(&mut self, place: usize, managers: usize) {
-        if self.footprint.is_shared() {
-            let of = |(number, _)| Footprint::manager_of(number, managers) as u32;
-            self.managers.extend(self.footprint.iter().map(of));
-            self.managers.sort_unstable();
-            self.managers.dedup();
-        } else {
-            self.sort(place, managers);
-            self.managers.extend(self.by_manager.chunk_by(|(a, _), (b, _)| a == b).map(|of_one| of_one[0].0));
-        }
+    /// Notes which of several managers are asked.
+    fn divide(&mut self, managers: usize) {
+        let of = |(number, _)| Footprint::manager_of(number, managers) as u32;
+        self.managers.extend(self.footprint.iter().map(of));
+        self.managers.sort_unstable();
+        self.managers.dedup();
     }
 
     fn sort(&mut self, place: usize, managers: usize) {
@@ -212,8 +217,8 @@ fn requests(footprint: &Footprint, place: usize) -> impl Iterator<Item = Request
 /// The locks of a batch.
 #[derive(Debug)]
 pub struct OrderedLocks {
-    /// By manager: what is declared of the next batch.
-    declared: Box<[Latched<Declared>]>,
+    /// By worker, by manager: what is declared of the next batch.
+    declared: Handovers<Declared>,
     managers: Box<[Latched<Manager>]>,
     /// By place.
     standings: Box<[Padded<Standing>]>,
@@ -222,11 +227,11 @@ pub struct OrderedLocks {
 }
 
 impl OrderedLocks {
-    /// Makes locks for batches of at most `places` places, with `managers` managers.
-    pub fn new(places: usize, managers: usize) -> Self {
+    /// Makes locks for batches of at most `places` places, which `workers` workers declare to `managers` managers.
+    pub fn new(places: usize, workers: usize, managers: usize) -> Self {
         let manager = || Manager { of_place: vec![Vec::new(); places], ..Manager::default() };
         Self {
-            declared: (0..managers).map(|_| Latched::default()).collect(),
+            declared: Handovers::new(workers, managers),
             managers: (0..managers).map(|_| Latched::new(manager())).collect(),
             standings: (0..places).map(|_| Padded::default()).collect(),
             requested: (0..places).map(|_| Padded::default()).collect(),
@@ -235,8 +240,8 @@ impl OrderedLocks {
 
     /// Requests the locks in a footprint for the transaction at a place of the batch, from 0, and keeps the footprint
     /// until it is [handed over](Self::hand_over); `footprint` is of no use then. When all transactions have declared
-    /// theirs, all managers [`grant`](Self::grant). A boundless footprint requests nothing.
-    pub fn declare(&self, place: usize, footprint: &mut Footprint) {
+    /// theirs, all managers [`grant`](Self::grant). A boundless footprint requests nothing. Called by `worker`.
+    pub fn declare(&self, worker: usize, place: usize, footprint: &mut Footprint) {
         let mut requested = self.requested[place].lock();
         requested.take(footprint);
         let Requested { footprint, .. } = &*requested;
@@ -246,17 +251,22 @@ impl OrderedLocks {
         }
         if is_shared {
             hint::writes(footprint.entries());
-        }
-        if managers == 1 {
-            if !is_shared {
-                clock::compute(INSTRUCTIONS * footprint.len() as u64);
+        } else {
+            clock::compute(INSTRUCTIONS * footprint.len() as u64);
+            let mut held: Option<(usize, LatchedGuard<'_, Declared>)> = None;
+            for request in requests(footprint, place) {
+                let manager = Footprint::manager_of(request.number, managers);
+                held.take_if(|(of, _)| *of != manager);
+                held.get_or_insert_with(|| (manager, self.declared.between(worker, manager))).1.add(request);
             }
-            return self.declared[0].lock().add(place, is_shared, requests(footprint, place));
         }
-        requested.divide(place, managers);
-        for &manager in &requested.managers {
-            let to = requested.to(manager as usize).iter().map(|(_, request)| *request);
-            self.declared[manager as usize].lock().add(place, is_shared, to);
+        if managers > 1 {
+            requested.divide(managers);
+        }
+        if is_shared {
+            let all = if managers > 1 { &requested.managers[..] } else { &[0] };
+            let to = |&manager| self.declared.between(worker, manager as usize).add_shared(place);
+            all.iter().for_each(to);
         }
     }
 
@@ -280,19 +290,21 @@ impl OrderedLocks {
         assert!(groups.iter().all(|group| group.holders == 0), "a transaction that has ended holds no lock");
         requests.clear();
         groups.clear();
-        let mut declared = self.declared[manager].lock();
-        if !matches!(mem::take(&mut declared.mark), Mark::Contested) {
+        let mut mark = Mark::Free;
+        for mut declared in self.declared.for_taker(manager) {
+            mark = mark.and(mem::take(&mut declared.mark));
+            hint::reads(&declared.requests[..]);
+            hint::reads(&declared.shared[..]);
+            requests.append(&mut declared.requests);
+            shared.append(&mut declared.shared);
+        }
+        if !matches!(mark, Mark::Contested) {
             // All requests are in one mode that admits itself: so it is where writes have versions of their own, and no
             // key is added or removed.
-            declared.requests.clear();
-            declared.shared.clear();
+            requests.clear();
+            shared.clear();
             return;
         }
-        mem::swap(requests, &mut declared.requests);
-        mem::swap(shared, &mut declared.shared);
-        drop(declared);
-        hint::reads(&requests[..]);
-        hint::reads(&shared[..]);
         for place in shared.drain(..).map(|place| place as usize) {
             self.requested[place].lock().fetch((place, manager, self.managers.len()), requests);
         }
@@ -403,10 +415,10 @@ mod tests {
 
     /// The locks of a batch of transactions with these needs.
     fn granted(needs: &[&[(u64, Mode)]], managers: usize) -> OrderedLocks {
-        let locks = OrderedLocks::new(needs.len(), managers);
+        let locks = OrderedLocks::new(needs.len(), 2, managers);
         // In any order: it is that of the places which counts.
         for (place, need) in needs.iter().enumerate().rev() {
-            locks.declare(place, &mut footprint(need));
+            locks.declare(place % 2, place, &mut footprint(need));
         }
         (0..managers).for_each(|manager| locks.grant(manager));
         locks
@@ -491,7 +503,7 @@ mod tests {
         let mut rng = stdx::Rng::from_path(&[0x6c6f_636b]);
         for round in 0..400 {
             let (managers, numbers) = (1 + round % 3, 2 + rng.below(60));
-            let locks = OrderedLocks::new(12, managers);
+            let locks = OrderedLocks::new(12, 4, managers);
             for _ in 0..3 {
                 let needs: Vec<Vec<(u64, Mode)>> = (0..12)
                     .map(|_| {
@@ -504,7 +516,7 @@ mod tests {
                         need
                     })
                     .collect();
-                (0..12).for_each(|place| locks.declare(place, &mut footprint(&needs[place])));
+                (0..12).for_each(|place| locks.declare(place % 4, place, &mut footprint(&needs[place])));
                 (0..managers).for_each(|manager| locks.grant(manager));
                 let mut has_ended = [false; 12];
                 while !has_ended.iter().all(|ended| *ended) {
@@ -524,20 +536,20 @@ mod tests {
         let locks = granted(&[&[(1, Exclusive)], &[(1, Exclusive)]], 2);
         locks.release(0);
         locks.release(1);
-        locks.declare(0, &mut footprint(&[(1, Shared)]));
-        locks.declare(1, &mut footprint(&[(1, Exclusive), (2, Shared)]));
+        locks.declare(1, 0, &mut footprint(&[(1, Shared)]));
+        locks.declare(0, 1, &mut footprint(&[(1, Exclusive), (2, Shared)]));
         (0..2).for_each(|manager| locks.grant(manager));
         assert_eq!(held(&locks), [0]);
         locks.release(0);
         locks.release(1);
         // Nothing conflicts, and nothing of the last batch is left.
-        (0..2).for_each(|place| locks.declare(place, &mut footprint(&[(1, Shared), (2, Shared)])));
+        (0..2).for_each(|place| locks.declare(0, place, &mut footprint(&[(1, Shared), (2, Shared)])));
         (0..2).for_each(|manager| locks.grant(manager));
         assert!(locks.managers.iter().all(|manager| manager.lock().requests.is_empty()));
         assert_eq!(held(&locks), [0, 1]);
         (0..2).for_each(|place| locks.release(place));
-        locks.declare(0, &mut footprint(&[(2, Intent)]));
-        locks.declare(1, &mut footprint(&[(2, Shared)]));
+        locks.declare(0, 0, &mut footprint(&[(2, Intent)]));
+        locks.declare(1, 1, &mut footprint(&[(2, Shared)]));
         (0..2).for_each(|manager| locks.grant(manager));
         assert_eq!(held(&locks), [0]);
     }

@@ -8,11 +8,15 @@
 //! (2) No transaction of a batch needs a version older than the newest one that the batch finds (the cut in
 //!     [`push_numbered`]).
 
+use core::mem;
+
 use engine::{Abort, Step};
 use storage::{Pending, RecordRef, Slot};
-use sync::{Latched, LatchedGuard, hint};
+use sync::atomic::{AtomicBool, Ordering};
+use sync::{Latched, LatchedGuard, Padded, hint};
 
 use crate::footprint::{Coverage, Footprint, Mode};
+use crate::handovers::Handovers;
 use crate::ordered_locks::OrderedLocks;
 use crate::version_chain::{Chained, Stamped, cut};
 use crate::{Batches, OwnVersions, RehearsedWrites};
@@ -21,71 +25,113 @@ use crate::{Batches, OwnVersions, RehearsedWrites};
 #[derive(Debug)]
 pub struct VersionPlan<'db, S: Chained> {
     locks: OrderedLocks,
-    /// By manager.
-    writes: Box<[Latched<Vec<Foreseen<'db, S>>>]>,
-    /// By place.
-    places: Box<[Latched<Placeholders<'db, S>>]>,
+    /// By worker, by manager: the writes of the next batch.
+    writes: Handovers<Vec<Foreseen<'db, S>>>,
+    /// By manager, by worker: the placeholders of the worker's transactions, in the order of places.
+    placed: Handovers<Vec<Placed<'db, S>>>,
+    /// By worker: whether a plan was made since it took its placeholders.
+    has_plan: Box<[Padded<AtomicBool>]>,
+    /// By place: placeholders that its worker has taken.
+    places: Box<[Padded<Latched<Placeholders<'db, S>>>]>,
 }
 
 /// A record that the transaction at a place is to write, `times` times.
 #[derive(Debug)]
 struct Foreseen<'db, S: Chained> {
     record: RecordRef<'db, S>,
+    worker: usize,
     place: usize,
     times: u32,
 }
 
-/// The placeholders of a transaction, each with the number of times that it will be written.
-type Placeholders<'db, S> = Vec<(RecordRef<'db, S>, Pending<'db, S>, u32)>;
+/// A placeholder of the transaction at a place.
+#[derive(Debug)]
+struct Placed<'db, S: Chained> {
+    place: usize,
+    placeholder: Placeholder<'db, S>,
+}
+
+/// A placeholder with the number of times that it will be written.
+type Placeholder<'db, S> = (RecordRef<'db, S>, Pending<'db, S>, u32);
+
+type Placeholders<'db, S> = Vec<Placeholder<'db, S>>;
 
 impl<'db, S: Chained> VersionPlan<'db, S> {
     /// Makes plans for batches of at most `places` places, with as many managers as there are workers.
     pub fn new(places: usize, workers: usize) -> Self {
         Self {
-            locks: OrderedLocks::new(places, workers),
-            writes: (0..workers).map(|_| Latched::new(Vec::new())).collect(),
-            places: (0..places).map(|_| Latched::default()).collect(),
+            locks: OrderedLocks::new(places, workers, workers),
+            writes: Handovers::new(workers, workers),
+            placed: Handovers::new(workers, workers),
+            has_plan: (0..workers).map(|_| Padded(AtomicBool::new(false))).collect(),
+            places: (0..places).map(|_| Padded::default()).collect(),
         }
     }
 
-    /// Takes over the footprint of the transaction at a place, and its writes.
-    pub fn declare(&self, place: usize, footprint: &mut Footprint, writes: &RehearsedWrites<'db, S>) {
+    /// Takes over the footprint of the transaction at a place, which `worker` is to execute, and its writes. Called by
+    /// that worker.
+    pub fn declare(
+        &self,
+        worker: usize,
+        place: usize,
+        footprint: &mut Footprint,
+        writes: &RehearsedWrites<'db, S>,
+    ) {
         if !footprint.is_boundless() {
             let mut held: Option<(usize, LatchedGuard<'_, _>)> = None;
             // A record without a number of its own is in a stretch.
             for (record, number, times) in writes.numbered(footprint) {
-                let manager = Footprint::manager_of(number, self.writes.len());
+                let manager = Footprint::manager_of(number, self.writes.takers());
                 held.take_if(|(of, _)| *of != manager);
-                let (_, writes) = held.get_or_insert_with(|| (manager, self.writes[manager].lock()));
-                writes.push(Foreseen { record, place, times });
+                let between = || (manager, self.writes.between(worker, manager));
+                let (_, writes) = held.get_or_insert_with(between);
+                writes.push(Foreseen { record, worker, place, times });
                 hint::pushes(writes);
             }
         }
-        self.locks.declare(place, footprint);
+        self.locks.declare(worker, place, footprint);
     }
 
     /// Does a worker's share of planning when all transactions are declared: grants locks, and puts placeholders into
     /// chains.
     pub fn put(&self, slot: &mut Slot<'db, S>, batches: &Batches, worker: usize, workers: usize) {
-        let mut pushed = Vec::new();
-        for manager in (worker..self.writes.len()).step_by(workers) {
+        for manager in (worker..self.writes.takers()).step_by(workers) {
             self.locks.grant(manager);
-            let mut writes = self.writes[manager].lock();
-            // Of one record in the order of the batch, whatever is between them.
+            // The list of one worker takes in the others, and goes back: its memory is used again.
+            let mut writes = mem::take(&mut *self.writes.between(worker, manager));
             hint::reads(&writes[..]);
+            for mut foreseen in self.writes.for_taker(manager) {
+                hint::reads(&foreseen[..]);
+                writes.append(&mut foreseen);
+            }
+            // Of one record in the order of the batch, whatever is between them.
             writes.sort_unstable_by_key(|write| write.place);
             for of_one in writes.chunk_by(|a, b| a.place == b.place) {
-                let place = of_one[0].place;
+                let (of, place) = (of_one[0].worker, of_one[0].place);
                 let (number, before) = (batches.number_of(place), batches.before());
-                pushed.extend(of_one.iter().map(|&Foreseen { record, times, .. }| {
-                    (record, push_numbered(slot, record, number, before), times)
-                }));
-                let mut placeholders = self.places[place].lock();
-                let count = placeholders.len();
-                placeholders.append(&mut pushed);
-                hint::writes(&placeholders[count..]);
+                let mut placed = self.placed.between(manager, of);
+                for &Foreseen { record, times, .. } in of_one {
+                    let placeholder = (record, push_numbered(slot, record, number, before), times);
+                    placed.push(Placed { place, placeholder });
+                    hint::pushes(&placed);
+                }
             }
             writes.clear();
+            *self.writes.between(worker, manager) = writes;
+        }
+        // Relaxed: only this worker looks at it.
+        self.has_plan[worker].store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the placeholders that the managers have made for a worker's transactions.
+    #[cold]
+    fn take(&self, worker: usize) {
+        self.has_plan[worker].store(false, Ordering::Relaxed); // Relaxed: see `put`.
+        for mut placed in self.placed.for_taker(worker) {
+            hint::reads(&placed[..]);
+            for Placed { place, placeholder } in placed.drain(..) {
+                self.places[place].lock().push(placeholder);
+            }
         }
     }
 
@@ -95,11 +141,20 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
         self.locks.are_held(place)
     }
 
-    /// Hands over the plan of the transaction at a place.
-    pub fn hand_over(&self, place: usize, footprint: &mut Footprint, own: &mut OwnVersions<'db, S>) {
+    /// Hands over the plan of the transaction at a place to its worker.
+    pub fn hand_over(
+        &self,
+        worker: usize,
+        place: usize,
+        footprint: &mut Footprint,
+        own: &mut OwnVersions<'db, S>,
+    ) {
         self.locks.hand_over(place, footprint);
+        // Relaxed: see `put`.
+        if self.has_plan[worker].load(Ordering::Relaxed) {
+            self.take(worker);
+        }
         let mut placeholders = self.places[place].lock();
-        hint::reads(&placeholders[..]);
         for (record, version, times) in placeholders.drain(..) {
             own.adopt(record, version, times);
         }

@@ -34,11 +34,11 @@ impl Shared {
 /// two wait, there are more interleavings than loom follows.
 fn check(modes: [Mode; 3]) {
     loom::model(move || {
-        let locks = OrderedLocks::new(3, 1);
+        let locks = OrderedLocks::new(3, 1, 1);
         for (place, mode) in modes.into_iter().enumerate() {
             let mut footprint = Footprint::default();
             footprint.add(7, mode);
-            locks.declare(place, &mut footprint);
+            locks.declare(0, place, &mut footprint);
         }
         locks.grant(0);
         let shared = Arc::new(Shared { locks, modes, record: UnsafeCell::new(0) });

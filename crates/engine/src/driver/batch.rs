@@ -291,7 +291,10 @@ impl Board {
 
     /// Sets whether the transaction at a place goes into the next batch.
     pub(super) fn set_again(&self, place: usize, is_again: bool) {
-        self.again[place].store(is_again, Ordering::Relaxed);
+        // Neighbours are of other workers, and hardly any transaction goes into the next batch: the line stays clean.
+        if self.again[place].load(Ordering::Relaxed) != is_again {
+            self.again[place].store(is_again, Ordering::Relaxed);
+        }
     }
 
     fn news(&self) -> News {

@@ -25,7 +25,7 @@ use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use sync::atomic::{AtomicU64, Ordering};
-use sync::{Broken, Latched, clock, fiber, waiter};
+use sync::{Broken, Latched, Padded, clock, fiber, waiter};
 
 use super::batch::{self, Alarm, Board, Client, Desk, Left, Request, has_rest, is_sampled, ticket};
 use super::{Driver, Job, Part, Stage, Tally, is_aborted};
@@ -64,10 +64,10 @@ impl<S: Planning> Driver<S> for Planned {
             plan: db.scheme().open(places, job.workers),
             board: Board::new(job, places),
             left_in: AtomicU64::new(0),
-            left: (0..places).map(|_| Latched::default()).collect(),
+            left: (0..places).map(|_| Padded::default()).collect(),
             lent: (0..places).map(|_| Latched::default()).collect(),
             given_back: (0..places).map(|_| Latched::default()).collect(),
-            found: (0..places).map(|_| Latched::default()).collect(),
+            found: (0..places).map(|_| Padded::default()).collect(),
         }
     }
 
@@ -127,13 +127,13 @@ pub struct Shared<'r, S: Planning> {
     /// The number of the last batch that left a transaction for step 4.
     left_in: AtomicU64,
     /// By place: the client whose transaction was left for it, until its worker takes it home.
-    left: Box<[Latched<Option<Left>>]>,
+    left: Box<[Padded<Latched<Option<Left>>>]>,
     /// By place: the client on its way to the worker that executes its transaction.
     lent: Box<[Latched<Option<Client>>]>,
     /// By place: the client on its way back, when another worker has executed its transaction.
     given_back: Box<[Latched<Option<GivenBack>>]>,
     /// By place: the rows that were found for its transaction.
-    found: Box<[Latched<FoundRows<'r, S>>]>,
+    found: Box<[Padded<Latched<FoundRows<'r, S>>>]>,
 }
 
 /// A client whose transaction another worker has executed.
@@ -239,7 +239,7 @@ impl<'s, 'r, S: Planning, V: Observe> Runner<'s, 'r, S, V> {
     fn run(&mut self, place: usize, mut ticket: Ticket, client: &mut Client, is_sampled: bool) -> Ran {
         let Part { control, worker, .. } = self.part;
         let (plan, session, scratch) = (&self.shared.plan, &mut self.session, &mut self.scratch);
-        session.prepare(plan, place, &mut self.shared.found[place].lock());
+        session.prepare((plan, worker), place, &mut self.shared.found[place].lock());
         let mut reruns = 0;
         let result = loop {
             let result = batch::attempt(self.part, session, &ticket, &mut client.call, scratch, is_sampled);
@@ -408,7 +408,7 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
 
     /// Finds and declares the footprint of one of this worker's transactions, whose input states what is known.
     fn find_footprint(&mut self, nth: usize) {
-        let Part { program, .. } = self.part;
+        let Part { program, worker, .. } = self.part;
         let shared = self.shared;
         let Open { place, client, .. } = self.open[nth];
         let request = self.desk.roster.batch[place];
@@ -421,9 +421,10 @@ impl<'s, 'r, S: Planning, V: Observe> Worker<'s, 'r, S, V> {
             session.meter().switch(Phase::Cc);
         }
         clock::compute(PLANNING_INSTRUCTIONS);
+        let plan = (&shared.plan, worker);
         match self.known.footprint.keys() {
-            Some(known) => session.foresee(&shared.plan, &ticket, known, &self.known.ahead),
-            None => session.rehearse(&shared.plan, &ticket, |txn| program.execute(call, scratch, txn)),
+            Some(known) => session.foresee(plan, &ticket, known, &self.known.ahead),
+            None => session.rehearse(plan, &ticket, |txn| program.execute(call, scratch, txn)),
         }
         session.found().leave(&mut shared.found[place].lock());
         if is_sampled {

@@ -334,8 +334,8 @@ impl Planning for Bohm {
 
     // ANCHOR: declare
     /// Step 2 of COMMIT.
-    fn declare<'db>(&'db self, plan: &VersionPlan<'db, Self>, txn: &mut Txn<'db>) {
-        plan.declare(txn.numbered.place(), txn.coverage.footprint(), &txn.rehearsed);
+    fn declare<'db>(&'db self, plan: &VersionPlan<'db, Self>, txn: &mut Txn<'db>, worker: usize) {
+        plan.declare(worker, txn.numbered.place(), txn.coverage.footprint(), &txn.rehearsed);
     }
 
     /// Step 3 of COMMIT.
@@ -354,8 +354,8 @@ impl Planning for Bohm {
         plan.are_locks_held(place)
     }
 
-    fn prepare<'db>(plan: &VersionPlan<'db, Self>, txn: &mut Txn<'db>, place: usize) {
-        plan.hand_over(place, txn.coverage.footprint(), &mut txn.own);
+    fn prepare<'db>(plan: &VersionPlan<'db, Self>, txn: &mut Txn<'db>, place: usize, worker: usize) {
+        plan.hand_over(worker, place, txn.coverage.footprint(), &mut txn.own);
     }
 
     fn release(plan: &VersionPlan<'_, Self>, place: usize) {

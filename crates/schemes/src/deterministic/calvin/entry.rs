@@ -1,6 +1,6 @@
 //! The entry of the scheme in the catalogue.
 
-use engine::entry::{Entry, Planted, Published, Toggle};
+use engine::entry::{Entry, Planted, Published, Toggle, Variant};
 
 use super::{Calvin, plants};
 
@@ -10,6 +10,11 @@ pub const ENTRY: Entry = Entry {
         setting: "calvin.managers",
         value: "1",
         place: "Thomson, Diamond, Weng, Ren, Shao, Abadi, SIGMOD 2012, lock manager",
+    }],
+    variants: &[Variant {
+        name: "with_one_manager",
+        says: "one manager grants all locks",
+        given: &[("calvin.managers", "1")],
     }],
     toggles: &[
         Toggle { says: "batch size: batches are small", setting: "calvin.batch", value: "16" },

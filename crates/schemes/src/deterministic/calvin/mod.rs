@@ -313,7 +313,7 @@ impl Planning for Calvin {
 
     fn open(&self, places: usize, workers: usize) -> OrderedLocks {
         self.batches.open();
-        OrderedLocks::new(places, if self.managers == 0 { workers } else { self.managers })
+        OrderedLocks::new(places, workers, if self.managers == 0 { workers } else { self.managers })
     }
 
     fn close(&self) {
@@ -337,8 +337,8 @@ impl Planning for Calvin {
 
     // ANCHOR: plan
     /// Step 2 of COMMIT.
-    fn declare<'db>(&'db self, locks: &OrderedLocks, txn: &mut Txn<'db>) {
-        locks.declare(txn.numbered.place(), txn.coverage.footprint());
+    fn declare<'db>(&'db self, locks: &OrderedLocks, txn: &mut Txn<'db>, worker: usize) {
+        locks.declare(worker, txn.numbered.place(), txn.coverage.footprint());
     }
 
     /// Step 3 of COMMIT.
@@ -351,7 +351,7 @@ impl Planning for Calvin {
     }
     // ANCHOR_END: plan
 
-    fn prepare(locks: &OrderedLocks, txn: &mut Txn<'_>, place: usize) {
+    fn prepare(locks: &OrderedLocks, txn: &mut Txn<'_>, place: usize, _: usize) {
         locks.hand_over(place, txn.coverage.footprint());
     }
 

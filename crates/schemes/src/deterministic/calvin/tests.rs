@@ -1,3 +1,3 @@
 //! Claims about `calvin`.
 
-crate::tests::conformance!(crate::deterministic::calvin::entry::ENTRY);
+crate::tests::conformance!(crate::deterministic::calvin::entry::ENTRY: with_one_manager);

@@ -61,9 +61,9 @@ use parts::footprint::{Coverage, Footprint, Mode};
 use parts::ordered_locks::OrderedLocks;
 use parts::{BatchSize, Batches, Buffered, BufferedWrites, CopyBuffer, Numbered, StandardSize};
 use storage::{InPlace, LeafRef, RecordRef, Shape, Slot};
-use sync::Latched;
 use sync::atomic::{AtomicBool, Ordering};
 use sync::plant::is_planted;
+use sync::{Latched, Padded};
 
 use self::batch_append::Appends;
 use self::responsible::Responsible;
@@ -129,13 +129,15 @@ pub struct Caracal {
     is_abandoned: AtomicBool,
 }
 
+type Records<'db> = Vec<RecordRef<'db, Caracal>>;
+
 /// The plans of a run's batches.
 #[derive(Debug)]
 pub struct Plan<'db> {
     locks: OrderedLocks,
     appends: Appends<'db, Caracal>,
     /// By place: the records that have a version for the transaction.
-    appended: Box<[Latched<Vec<RecordRef<'db, Caracal>>>]>,
+    appended: Box<[Padded<Latched<Records<'db>>>]>,
     responsible: Responsible,
     laid_out: LaidOut<'db, Caracal>,
 }
@@ -148,10 +150,10 @@ pub struct Txn<'db> {
     coverage: Coverage,
     writes: BufferedWrites<'db, Caracal, Goal<'db>>,
     /// The records that the input states to be written, but for those in stretches.
-    stated: Vec<RecordRef<'db, Caracal>>,
+    stated: Records<'db>,
     /// The place in the present batch before which the attempt sees versions.
     place: u32,
-    appended: Vec<RecordRef<'db, Caracal>>,
+    appended: Records<'db>,
     /// The copy that the last read lent.
     copy: CopyBuffer,
 }
@@ -376,9 +378,9 @@ impl Planning for Caracal {
         self.batches.open();
         let contended = self.is_batch_append.then_some(self.contended);
         Plan {
-            locks: OrderedLocks::new(places, workers),
+            locks: OrderedLocks::new(places, workers, workers),
             appends: Appends::new(self.slots, self.arrays.shares(), contended),
-            appended: (0..places).map(|_| Latched::default()).collect(),
+            appended: (0..places).map(|_| Padded::default()).collect(),
             responsible: Responsible::new(places),
             laid_out: self.arrays.laid_out(),
         }
@@ -415,7 +417,7 @@ impl Planning for Caracal {
     }
 
     /// Step 2 of COMMIT.
-    fn declare<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>) {
+    fn declare<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>, worker: usize) {
         let place = txn.numbered.place();
         plan.responsible.forget(place);
         let mut appended = plan.appended[place].lock();
@@ -431,7 +433,7 @@ impl Planning for Caracal {
             appended.extend(txn.writes.iter().filter(has_array).map(|write| write.record));
             appended.iter().for_each(|&record| plan.appends.append(txn.slot.id(), record, place as u32));
         }
-        plan.locks.declare(place, footprint);
+        plan.locks.declare(worker, place, footprint);
     }
 
     // ANCHOR: plan
@@ -465,7 +467,7 @@ impl Planning for Caracal {
         plan.responsible.worker_of(place, home)
     }
 
-    fn prepare<'db>(plan: &Plan<'db>, txn: &mut Txn<'db>, place: usize) {
+    fn prepare<'db>(plan: &Plan<'db>, txn: &mut Txn<'db>, place: usize, _: usize) {
         plan.locks.hand_over(place, txn.coverage.footprint());
         core::mem::swap(&mut txn.appended, &mut plan.appended[place].lock());
     }

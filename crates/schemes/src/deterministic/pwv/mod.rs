@@ -381,8 +381,8 @@ impl Planning for Pwv {
     }
 
     /// Step 2 of COMMIT.
-    fn declare<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>) {
-        plan.declare(txn.numbered.place(), txn.coverage.footprint(), &txn.rehearsed);
+    fn declare<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>, worker: usize) {
+        plan.declare(worker, txn.numbered.place(), txn.coverage.footprint(), &txn.rehearsed);
     }
 
     /// Step 3 of COMMIT.
@@ -394,8 +394,8 @@ impl Planning for Pwv {
         plan.are_locks_held(place)
     }
 
-    fn prepare<'db>(plan: &Plan<'db>, txn: &mut Txn<'db>, place: usize) {
-        plan.hand_over(place, txn.coverage.footprint(), &mut txn.own);
+    fn prepare<'db>(plan: &Plan<'db>, txn: &mut Txn<'db>, place: usize, worker: usize) {
+        plan.hand_over(worker, place, txn.coverage.footprint(), &mut txn.own);
     }
 
     fn is_to_run_again(txn: &Txn<'_>) -> bool {
@@ -553,7 +553,7 @@ fn words_of<'t, 'db>(slot: &'t Slot<'db, Pwv>, copy: &'t [u64], seen: Seen<'db>)
     }
 }
 
-impl<'db> Txn<'db> {
+impl Txn<'_> {
     /// Counts a write of a version of its own, the first one or a further one.
     #[inline]
     fn count(&mut self, at: usize) -> Result<(), Abort> {

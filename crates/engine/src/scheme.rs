@@ -516,8 +516,20 @@ pub trait Scheme: Shape {
     }
 
     /// Decides whether the attempt may end as it asks: everything that can fail. Of two attempts that write the same
-    /// record and commit, the second passes `precommit` after the first has installed the record.
+    /// record and commit, the second passes `precommit` after the first has installed the record, or the scheme has
+    /// [`await_overwritten`](Self::await_overwritten).
     fn precommit<'db>(&'db self, txn: &mut Self::Txn<'db>, end: End) -> Result<(), Abort>;
+
+    /// Waits until everything that the attempt overwrites is installed, under schemes in which a write need not wait
+    /// for the one before it. Called after [`precommit`](Self::precommit) if a [sink](Sink) listens, which takes the
+    /// order of writes from the order of commits.
+    ///
+    /// # Errors
+    /// When it will not be installed, because the run is given up.
+    #[inline]
+    fn await_overwritten<'db>(&'db self, _txn: &mut Self::Txn<'db>) -> Result<(), Abort> {
+        Ok(())
+    }
 
     /// Makes the writes of an attempt that passed [`precommit`](Self::precommit) visible. Cannot fail.
     fn install<'db>(
@@ -664,7 +676,7 @@ pub trait Planning: Scheme {
         is_written: bool,
     ) -> Result<(), Abort>;
 
-    /// Enters the footprint of the attempt into the plan, which `worker` has rehearsed or foreseen.
+    /// Enters the footprint of the attempt, which `worker` has rehearsed or foreseen, into the plan.
     fn declare<'db>(&'db self, plan: &Self::Plan<'db>, txn: &mut Self::Txn<'db>, worker: usize);
 
     /// Does a worker's share of planning the batch, one of `workers` shares, with a pinned slot.

@@ -317,7 +317,10 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         let decided = match executed {
             Ok(output) => {
                 self.meter.receive(Phase::Commit);
-                scheme.precommit(&mut self.txn, End::Commit).map(|()| output)
+                let decided = scheme.precommit(&mut self.txn, End::Commit);
+                let waits =
+                    |()| if self.sink.listens() { scheme.await_overwritten(&mut self.txn) } else { Ok(()) };
+                decided.and_then(waits).map(|()| output)
             }
             Err(Abort::Rollback) => {
                 self.meter.receive(Phase::Commit);

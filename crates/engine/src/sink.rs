@@ -13,7 +13,8 @@ use crate::Stamp;
 ///
 /// INVARIANT  Of two commits, if the second reads or overwrites what the first has written, `committing` of the first
 /// comes before that of the second, and happens before it: the first installs after its own, nobody commits who has
-/// seen what is not installed, and whoever writes a record passes `precommit` after the one before has installed it.
+/// seen what is not installed, and whoever writes a record passes `precommit` and, if a sink listens,
+/// [`await_overwritten`](crate::Scheme::await_overwritten) after the one before has installed it.
 /// So whatever is drawn at `committing` from something that only grows is an order in which a prefix is closed.
 pub trait Sink {
     /// Whether it listens: a scheme may skip the preparation when it does not.

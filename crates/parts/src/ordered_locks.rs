@@ -2,7 +2,7 @@
 //! requested by all transactions that need it before any of them runs, so that none waits for one that comes after it.
 //!
 //! Each lock has a number. Each number belongs to a manager, which has the requests for it, sorted. Workers leave their
-//! requests for the managers in boxes ([`Handovers`]). Requests that
+//! requests for the managers in boxes (`handovers`). Requests that
 //! follow each other and may hold the lock together form a group; when all requests of a group have released the lock,
 //! the next group has it. A transaction counts the locks that it does not have yet, and runs when there are none: no
 //! table of locks is searched while transactions run. Requests that conflict with no other of the batch are dropped
@@ -298,6 +298,7 @@ impl OrderedLocks {
             requests.append(&mut declared.requests);
             shared.append(&mut declared.shared);
         }
+        hint::writes(&requests[..]);
         if !matches!(mark, Mark::Contested) {
             // All requests are in one mode that admits itself: so it is where writes have versions of their own, and no
             // key is added or removed.

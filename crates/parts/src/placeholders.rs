@@ -1,9 +1,9 @@
 //! The versions of an attempt's own, some of which stood in their chains before it ran: empty, with its number.
 
-use engine::AccessSet;
+use engine::{Abort, AccessSet};
 use storage::{Pending, RecordRef, Slot};
 
-use crate::version_chain::{Chained, Stamped, take_back};
+use crate::version_chain::{Chained, Stamped, sealed_below, take_back, words_of};
 
 /// A version of the attempt's own.
 #[derive(Debug)]
@@ -131,6 +131,32 @@ impl<'db, S: Chained> OwnVersions<'db, S> {
         if let Some(value) = value {
             own.version.words().copy_from_slice(value);
         }
+    }
+
+    /// Gives an unwritten version, of a writer with this number, the value below it, once that is sealed. When it is
+    /// over, and nobody will seal it, it has none.
+    pub fn pass_below(&mut self, slot: &Slot<'db, S>, at: usize, number: u64, is_over: impl Fn() -> bool) {
+        let before = sealed_below(slot, self.get(at).record, number, is_over);
+        self.pass(at, words_of(slot, before));
+    }
+
+    /// Waits until the versions below all that the attempt has written are sealed.
+    ///
+    /// # Errors
+    /// When it is over, and they will not be.
+    pub fn await_overwritten(
+        &self,
+        slot: &Slot<'db, S>,
+        number: u64,
+        is_over: impl Fn() -> bool,
+    ) -> Result<(), Abort> {
+        for own in self.all.iter().filter(|own| own.is_written) {
+            let before = sealed_below(slot, own.record, number, &is_over);
+            if before.is_some_and(|before| !before.is_sealed()) {
+                return Err(Abort::Stopped);
+            }
+        }
+        Ok(())
     }
 
     /// Completes all versions, which have their values: a commit.

@@ -210,8 +210,8 @@ pub fn sealed_below<'db, S: Chained>(
     before
 }
 
-/// Whether a record has a value for a writer of this number, by the newest sealed version below it. Does not wait. For
-/// schemes in which no version that is not sealed will change whether there is a value, such as a placeholder.
+/// Whether a record has a value for a writer of this number, by the newest sealed version below it. Does not wait: the
+/// caller knows that the versions between, which are not sealed, will not change whether there is one.
 #[inline]
 pub fn has_value<'db, S: Chained>(slot: &Slot<'db, S>, record: RecordRef<'db, S>, number: u64) -> bool {
     let is_passed =

@@ -104,6 +104,7 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
                 hint::reads(&foreseen[..]);
                 writes.append(&mut foreseen);
             }
+            hint::writes(&writes[..]);
             // Of one record in the order of the batch, whatever is between them.
             writes.sort_unstable_by_key(|write| write.place);
             for of_one in writes.chunk_by(|a, b| a.place == b.place) {
@@ -130,7 +131,9 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
         for mut placed in self.placed.for_taker(worker) {
             hint::reads(&placed[..]);
             for Placed { place, placeholder } in placed.drain(..) {
-                self.places[place].lock().push(placeholder);
+                let mut placeholders = self.places[place].lock();
+                placeholders.push(placeholder);
+                hint::pushes(&placeholders);
             }
         }
     }
@@ -155,6 +158,7 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
             self.take(worker);
         }
         let mut placeholders = self.places[place].lock();
+        hint::reads(&placeholders[..]);
         for (record, version, times) in placeholders.drain(..) {
             own.adopt(record, version, times);
         }

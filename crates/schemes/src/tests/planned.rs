@@ -4,12 +4,13 @@
 use engine::driver::{self, Control, Driver, Job, Limit, Retry};
 use engine::setting::{Setting, SettingError, Settings, Values};
 use engine::{
-    Abort, ClientId, Database, Drive, Env, Forecast, Homes, InputFootprint, Loader, Lookup, Phase, Quiesced,
-    Schema, Scheme, Share, Table, Ticket, Transaction, TxnType, Violation, Workload,
+    Abort, ClientId, Database, Drive, Env, Forecast, Homes, InputFootprint, Loader, Lookup, Observe, Phase,
+    Quiesced, Schema, Scheme, Share, Sink, Stamp, Table, Ticket, Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
-use sync::atomic::{AtomicBool, Ordering};
-use sync::{clock, waiter, workers};
+use storage::{RecordRef, Shape};
+use sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::{Latched, clock, waiter, workers};
 
 use crate::deterministic::bohm::Bohm;
 use crate::deterministic::calvin::Calvin;
@@ -227,10 +228,46 @@ struct Overtaking {
     points: Table<Point>,
     is_overwritten: AtomicBool,
     has_met: AtomicBool,
+    is_logged: bool,
+    /// The number of commits.
+    commits: AtomicU64,
+    /// The marks that commits have written, with the numbers of the commits.
+    logged: Latched<Vec<(u64, u64)>>,
+}
+
+/// A log that orders writes by the order of commits.
+struct Log<'w> {
+    of: &'w Overtaking,
+    commit: u64,
+}
+
+impl<'w> Observe for &'w Overtaking {
+    type Observer = ();
+    type Sink = Log<'w>;
+
+    fn observer(&self) {}
+
+    fn sink(&self) -> Log<'w> {
+        Log { of: self, commit: 0 }
+    }
+}
+
+impl Sink for Log<'_> {
+    const ON: bool = true;
+
+    fn committing(&mut self) {
+        self.commit = self.of.commits.fetch_add(1, Ordering::Relaxed); // Relaxed: draws a number.
+    }
+
+    fn logged<S: Shape>(&mut self, _: Stamp, _: RecordRef<'_, S>, row: Option<&[u64]>) {
+        self.of.logged.lock().push((self.commit, row.expect("nothing is deleted")[0]));
+    }
 }
 
 /// Milliseconds after which something must be wrong.
 const LONG_MS: u64 = 20_000;
+/// Milliseconds in which a transaction that waits for nobody ends as a rule.
+const SHORT_MS: u64 = 50;
 
 impl Workload for Overtaking {
     const NAME: &'static str = "overtaking";
@@ -243,7 +280,9 @@ impl Workload for Overtaking {
 
     fn declare(_: &Values, _: Drive, schema: &mut Schema) -> Result<Self, SettingError> {
         let points = schema.table("points", Lookup::Point, 1).group();
-        Ok(Self { points, is_overwritten: AtomicBool::new(false), has_met: AtomicBool::new(false) })
+        let (is_overwritten, has_met) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (commits, logged) = (AtomicU64::new(0), Latched::default());
+        Ok(Self { points, is_overwritten, has_met, is_logged: false, commits, logged })
     }
 
     fn forecast(&self) -> Forecast {
@@ -280,9 +319,12 @@ impl Workload for Overtaking {
             return Ok(());
         }
         txn.update(self.points, 0, |point| point.mark = 1)?;
-        let deadline_ns = clock::now_ns() + 1_000_000 * LONG_MS;
-        let has_met = waiter::wait_until(Some(deadline_ns), || self.is_overwritten.load(Ordering::Relaxed));
+        let in_ms = |ms| Some(clock::now_ns() + 1_000_000 * ms);
+        let has_met = waiter::wait_until(in_ms(LONG_MS), || self.is_overwritten.load(Ordering::Relaxed));
         self.has_met.store(has_met, Ordering::Relaxed);
+        if self.is_logged {
+            waiter::wait_until(in_ms(SHORT_MS), || self.commits.load(Ordering::Relaxed) > 0);
+        }
         Ok(())
     }
 
@@ -293,20 +335,35 @@ impl Workload for Overtaking {
     }
 }
 
-fn a_blind_write_waits_for_no_value<S: Scheme>() {
+fn overtake<S: Scheme>(is_logged: bool) -> Vec<(u64, u64)> {
     let plan = Plan { workers: 2, clients: 2, batch: 2, ..PLAN };
     let given = [(format!("{}.batch", S::INFO.name), plan.batch.to_string())];
     let values = Values::new(S::Settings::ALL, &given).expect("legal");
     let mut schema = Schema::new();
     let drive = Drive { workers: 2, clients: 2, seed: 1 };
-    let workload = Overtaking::declare(&values, drive, &mut schema).expect("legal");
+    let mut workload = Overtaking::declare(&values, drive, &mut schema).expect("legal");
+    workload.is_logged = is_logged;
     let db = Database::<S>::new(&schema, &values, Env { slots: 32, workers: 2 }).expect("legal");
     db.load(&workload, 1);
-    driver::run(&db, &workload, &job(plan, Limit::Requests(1)), &Control::new(2));
+    let (job, control) = (job(plan, Limit::Requests(1)), Control::new(2));
+    if is_logged {
+        driver::observe(&db, &workload, &job, &control, &&workload);
+    } else {
+        driver::run(&db, &workload, &job, &control);
+    }
     assert!(workload.has_met.load(Ordering::Relaxed), "the second is done while the first goes on");
     let mut after = None;
     db.quiesced().rows(workload.points, Share::WHOLE, |_, point| after = Some(point.mark));
     assert_eq!(after, Some(2), "in the order of the batch");
+    let mut logged = core::mem::take(&mut *workload.logged.lock());
+    logged.sort_unstable();
+    logged
+}
+
+fn a_blind_write_waits_for_no_value<S: Scheme>() {
+    overtake::<S>(false);
+    // But a log tells two writes of a record apart by the order of their commits.
+    assert_eq!(overtake::<S>(true), [(0, 1), (1, 2)]);
 }
 
 macro_rules! for_schemes {

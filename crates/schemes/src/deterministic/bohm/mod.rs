@@ -13,9 +13,9 @@
 //!             3. Plan: when all have declared, each manager puts the placeholders into the chains of its share of the
 //!                records, in the order of the transactions; and grants its share of the locks.
 //!             4. Execute, each worker in the order of its transactions: a read waits until the version that it finds
-//!                is sealed; with `bohm.open` the worker begins its next transactions meanwhile. A blind write waits
-//!                for nobody: it asks only whether the record has a value, which no placeholder changes (3). An access
-//!                that was not declared is not made.
+//!                is sealed; with `bohm.open` the worker begins its next transactions meanwhile. A blind write does
+//!                not wait for the value: it asks only whether the record has one (invariant 3). An access that was not
+//!                declared is not made.
 //!             5. Seal the versions. A placeholder that was not written, or whose transaction did not commit, gets the
 //!                value of the version before it.
 //!             6. Transactions that touched what they had not declared execute again, alone, after the others, in their
@@ -25,8 +25,10 @@
 //!             (2) An attempt that waits for a version waits for a smaller number, and a worker begins its attempts in
 //!                 the order of numbers: the first transaction that has not ended has begun, and never waits.
 //!             (3) A row that comes or goes within a batch, or that is numbered in a stretch, is written under the lock
-//!                 of its key or stretch, which is granted in the order of the batch. No transaction has a placeholder
-//!                 for it, or the transaction that has one waits for that lock, too.
+//!                 of its key or stretch, which is granted in the order of the batch; who deletes a row has an
+//!                 exclusive lock of its record, too. No transaction has a placeholder for it, or the transaction that
+//!                 has one waits for that lock, too. So when a transaction runs, the versions below its own that are
+//!                 not sealed do not change whether the record has a value.
 //! DEPARTURES  The original is told the write sets. Here a rehearsal finds those that inputs do not state, and since
 //!             keys that are missing, ranges, insertions and deletions must be ordered as well, there are locks for
 //!             these, as under `calvin`: a deletion excludes attempts that touch the record, an insertion those that
@@ -257,6 +259,13 @@ impl Scheme for Bohm {
         Ok(())
     }
 
+    #[inline]
+    fn await_overwritten<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        let Txn { slot, numbered, own, .. } = txn;
+        // Relaxed: only ends the wait.
+        own.await_overwritten(slot, numbered.number, || self.is_abandoned.load(Ordering::Relaxed))
+    }
+
     /// Step 5 of COMMIT.
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
@@ -418,7 +427,7 @@ impl Bohm {
             txn.coverage.record(record.id(), Mode::Shared)?;
         }
         if how == Write::Blind {
-            // Invariant (3): no version of the batch that is not sealed changes whether there is a value.
+            // Invariant (3).
             let has_value = version_chain::has_value(&txn.slot, record, txn.numbered.number);
             return has_value.then(|| self.own(txn, record, placeholder)).transpose();
         }

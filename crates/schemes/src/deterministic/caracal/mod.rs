@@ -15,8 +15,9 @@
 //!                new array out. It settles the records whose arrays are about to be in the way (the major collection),
 //!                and determines who is responsible for contended records. Locks are granted.
 //!             4. Execute: each worker executes, in the order of the batch, the transactions of its clients for which
-//!                nobody else is responsible, and those for which it is responsible. A blind write waits for nobody:
-//!                it asks only whether the record has a value, which no version of an array changes (2).
+//!                nobody else is responsible, and those for which it is responsible. A blind write does not wait
+//!                for the value: it asks only whether the record has one. Who deletes a row has an exclusive lock of
+//!                its record, as under `bohm`, so no version that is not filled yet changes that.
 //!             5. Fill the versions. A version that was not written, or whose transaction did not commit, is marked to
 //!                be ignored: a reader that comes to it goes on to the version before.
 //!             6. Transactions that touched what they had not declared execute again, alone, after the others, in their
@@ -260,10 +261,7 @@ impl Scheme for Caracal {
             txn.coverage.record(record.id(), Mode::Shared)?;
         }
         if how == Write::Blind {
-            let (has_value, array) = self.arrays.presence(record, txn.place);
-            if !has_value {
-                return Ok(None);
-            }
+            let Some(array) = self.arrays.presence(record, txn.place) else { return Ok(None) };
             let to = self.goal(txn, record, array)?;
             let value = txn.writes.room(record);
             return Ok(txn.writes.push(record, Some(value), to));
@@ -324,6 +322,10 @@ impl Scheme for Caracal {
 
     fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {
         Ok(())
+    }
+
+    fn await_overwritten<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        txn.writes.iter().try_for_each(|write| self.see(write.record, txn.place).map(|_| ()))
     }
 
     /// Step 5 of COMMIT.

@@ -324,23 +324,22 @@ impl VersionArrays {
     }
     // ANCHOR_END: see
 
-    /// Whether a record has a value for the transaction at a place of the present batch, and the record's array, if it
-    /// has one of the present batch. Waits for no value: a version that is not filled will not change whether there is
-    /// one, since what does is under an exclusive lock.
+    /// As [`see`](Self::see), for a write that is blind: the array, if the record has a value. Does not wait: a version
+    /// that is not filled yet will not change whether there is a value, since what does is under an exclusive lock.
     #[inline]
     pub fn presence<S: Arrayed>(
         &self,
         record: RecordRef<'_, S>,
         place: u32,
-    ) -> (bool, Option<VersionArray<'_>>) {
+    ) -> Option<Option<VersionArray<'_>>> {
         let head = record.header();
-        let Some(id) = head.array() else { return (head.has_value(), None) };
+        let Some(id) = head.array() else { return head.has_value().then_some(None) };
         let array = self.get(id);
         let present = (id.region() == self.region_in(0)).then_some(array);
         let before = if present.is_some() { array.before(place) } else { array.len() };
         let decides = |state: &State| matches!(state, State::Value | State::Absent);
         let newest = (0..before).rev().map(|at| array.state(at)).find(decides);
-        (newest.map_or(head.has_value(), |state| state == State::Value), present)
+        newest.map_or(head.has_value(), |state| state == State::Value).then_some(present)
     }
 
     /// Marks the version that a place has of a record, and does not write, as to be ignored.

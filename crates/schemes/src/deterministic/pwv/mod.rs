@@ -12,8 +12,8 @@
 //!                is written.
 //!             4. Execute, in the order of the transactions; a worker goes on with the next transaction where one
 //!                waits. A read waits until the version that it finds is sealed or exposed. A transaction that reads an
-//!                exposed value depends on the run that exposed it. A blind write waits for nobody and depends on
-//!                nobody, as under `bohm`.
+//!                exposed value depends on the run that exposed it. A blind write does not wait for the value before
+//!                it, and depends on no run, as under `bohm`.
 //!             5. Expose: when the procedure has announced that it will not roll back, the writes are exposed that were
 //!                the last ones of their records, as far as the footprint tells; and all when the procedure has
 //!                returned.
@@ -55,7 +55,7 @@ use engine::{
     Step, Ticket, Touch, Write, settings,
 };
 use parts::footprint::{Coverage, Mode};
-use parts::version_chain::{self, ChainHead, VersionStamp, below_number, settle};
+use parts::version_chain::{self, ChainHead, VersionStamp, below_number, sealed_below, settle};
 use parts::{
     BatchSize, Batches, Numbered, OwnVersions, RehearsedWrites, StandardSize, VersionPlan, own_version,
 };
@@ -299,6 +299,10 @@ impl Scheme for Pwv {
         self.await_others(txn)
     }
 
+    fn await_overwritten<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        txn.own.await_overwritten(&txn.slot, txn.numbered.number, || self.is_over())
+    }
+
     /// Step 7 of COMMIT.
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
@@ -309,7 +313,8 @@ impl Scheme for Pwv {
                 continue;
             }
             let record = txn.own.get(at).record;
-            let before = if seen.listens() { self.sealed_below(txn, record) } else { None };
+            let below = || sealed_below(&txn.slot, record, txn.numbered.number, || self.is_over());
+            let before = if seen.listens() { below() } else { None };
             let value = txn.own.value(at);
             seen.installed(record, version_chain::words_of(&txn.slot, before), value);
             sink.logged(stamp, record, value);
@@ -473,7 +478,7 @@ impl Pwv {
             txn.coverage.record(record.id(), Mode::Shared)?;
         }
         if how == Write::Blind {
-            // Invariant (3): no version of the batch that is not sealed changes whether there is a value.
+            // Invariant (3), and that of `bohm`.
             let has_value = version_chain::has_value(&txn.slot, record, txn.numbered.number);
             return has_value.then(|| self.own(txn, of)).transpose();
         }
@@ -520,15 +525,8 @@ impl Pwv {
 
     /// Gives a version of the attempt's own the value of the version before it, when that version is sealed.
     fn pass_through(&self, txn: &mut Txn<'_>, at: usize) {
-        let record = txn.own.get(at).record;
-        let before = self.sealed_below(txn, record);
         // An attempt that gives up the run leaves nothing that anybody reads.
-        txn.own.pass(at, version_chain::words_of(&txn.slot, before));
-    }
-
-    /// The newest version below the attempt's number, when it is sealed, or when the run is given up.
-    fn sealed_below<'db>(&self, txn: &Txn<'db>, record: Record<'db>) -> Option<VersionRef<'db, Self>> {
-        version_chain::sealed_below(&txn.slot, record, txn.numbered.number, || self.is_over())
+        txn.own.pass_below(&txn.slot, at, txn.numbered.number, || self.is_over());
     }
 
     fn is_over(&self) -> bool {

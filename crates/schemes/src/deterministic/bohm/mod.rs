@@ -35,10 +35,11 @@
 //!             missed the key or scan its stretch. Reads are declared with the footprint, because unforeseen accesses
 //!             must not depend on who runs first. The original executes the writer of a missing value instead of
 //!             waiting for the value; here the writer's worker comes to it in time, and the reader's worker may go on
-//!             with its next transactions. The managers are the workers, between two meetings, and not threads of
-//!             their own. Clients hear of no commit before its batch has ended, so that to them the order agrees with
-//!             real time; but a transaction may run after one that comes later in the order has committed, and so no
-//!             more is promised.
+//!             with its next transactions. Where there is a log, the commit of a blind write waits for the version
+//!             before it, since a log orders the writes of a record by the order of commits. The managers are the
+//!             workers, between two meetings, and not threads of their own. Clients hear of no commit before its batch
+//!             has ended, so that to them the order agrees with real time; but a transaction may run after one that
+//!             comes later in the order has committed, and so no more is promised.
 
 pub mod entry;
 pub mod plants;

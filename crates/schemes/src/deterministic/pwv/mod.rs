@@ -40,7 +40,8 @@
 //!             footprint may be wrong, so that an exposed write is tentative here, and reading it a dependency, with
 //!             cascades: the price of opaque procedures. The votes on aborts are the hint `Transaction::decided`; a
 //!             rollback that was announced not to come is no error, but costs a cascade. Inserts are not exposed (3),
-//!             so that two New-Orders of a district run one after the other.
+//!             so that two New-Orders of a district run one after the other. Where there is a log, the commit of a
+//!             blind write waits as under `bohm`.
 
 pub mod courses;
 pub mod entry;

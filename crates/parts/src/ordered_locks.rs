@@ -2,13 +2,13 @@
 //! requested by all transactions that need it before any of them runs, so that none waits for one that comes after it.
 //!
 //! Each lock has a number. Each number belongs to a manager, which has the requests for it, sorted. Workers leave their
-//! requests for the managers in boxes (`handovers`). Requests that
-//! follow each other and may hold the lock together form a group; when all requests of a group have released the lock,
-//! the next group has it. A transaction counts the locks that it does not have yet, and runs when there are none: no
-//! table of locks is searched while transactions run. Requests that conflict with no other of the batch are dropped
-//! before anything is sorted, and a transaction whose requests were all dropped has nothing to release. A transaction
-//! whose requests are all shared gives a manager only its place: the manager fetches the requests if it has others in
-//! modes that conflict. So the footprints stay here until their transactions run.
+//! requests for the managers in boxes (`handovers`). Requests that follow each other and may hold the lock together
+//! form a group; when all requests of a group have released the lock, the next group has it. A transaction counts the
+//! locks that it does not have yet, and runs when there are none: no table of locks is searched while transactions run.
+//! Requests that conflict with no other of the batch are dropped before anything is sorted, and a transaction whose
+//! requests were all dropped has nothing to release. A transaction whose requests are all shared gives a manager only
+//! its place: the manager fetches the requests if it has others in modes that conflict. So the footprints stay here
+//! until their transactions run.
 //!
 //! INVARIANTS
 //! (1) A request is dropped only if no other request of the batch in a mode that conflicts has its number. Two

@@ -335,6 +335,7 @@ impl Workload for Overtaking {
     }
 }
 
+/// Runs both transactions; returns the writes as a log would have them, in the order of commits.
 fn overtake<S: Scheme>(is_logged: bool) -> Vec<(u64, u64)> {
     let plan = Plan { workers: 2, clients: 2, batch: 2, ..PLAN };
     let given = [(format!("{}.batch", S::INFO.name), plan.batch.to_string())];

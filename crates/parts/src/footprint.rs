@@ -339,6 +339,12 @@ impl Coverage {
         self.record_otherwise(id, mode)
     }
 
+    /// Covers the deletion of the record that was found last: it excludes all who touch the record.
+    #[inline]
+    pub fn deletion(&mut self, id: usize) -> Result<(), Abort> {
+        self.record(id, if is_planted(&plants::DELETES_SHARED) { Mode::Shared } else { Mode::Exclusive })
+    }
+
     /// As [`record`](Self::record).
     fn record_otherwise(&mut self, id: usize, mode: Mode) -> Result<(), Abort> {
         let number = self.stretch().unwrap_or_else(|| Footprint::of_record(id));

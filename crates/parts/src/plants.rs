@@ -31,6 +31,8 @@ sync::plants! {
         "does not count a key that is missing among what is touched";
     KEYS_STAND_FOR_ALL: "keys_stand_for_all",
         "takes the lock of a key for one of the row that its rehearsal has found there";
+    DELETES_SHARED: "deletes_shared",
+        "asks for the lock of a record that it deletes in the mode of a reader";
     STRETCHES_UNTOUCHED: "stretches_untouched",
         "does not count the stretch of a key that is added or removed among what is touched";
     PARTS_READ_LIKE_WHOLES: "parts_read_like_wholes",

@@ -147,7 +147,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
         // record that the rehearsal has added says nothing: another record may be there when the transaction executes.
         let own = self.rehearsed.find(record);
         if own.is_none() || slot.newest(record).is_some() {
-            coverage.record(record.id(), Mode::Exclusive)?;
+            coverage.deletion(record.id())?;
         }
         if let Some(own) = own {
             self.rehearsed.note_mut(own).times += 1;

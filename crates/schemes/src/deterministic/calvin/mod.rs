@@ -246,7 +246,7 @@ impl Scheme for Calvin {
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        txn.coverage.record(record.id(), Mode::Exclusive)?;
+        txn.coverage.deletion(record.id())?;
         let is_there = record.header().has_value();
         if is_there {
             txn.writes.push(record, None, ());

@@ -300,7 +300,7 @@ impl Scheme for Caracal {
         let own = txn.writes.find(record);
         // Nobody may look for the row after it has left the indexes, also if it was only updated before.
         if own.is_none() || !record.header().is_fresh() {
-            txn.coverage.record(record.id(), Mode::Exclusive)?;
+            txn.coverage.deletion(record.id())?;
         }
         if let Some(own) = own {
             return Ok(txn.writes.take(own));

@@ -194,6 +194,20 @@ pub struct Layout<'a, 'db, S: Arrayed> {
     laid_out: LatchedGuard<'a, Arrays<'db, S>>,
 }
 
+/// The versions of a record that a transaction may see.
+struct Visible<'a> {
+    array: VersionArray<'a>,
+    /// The number of them: they are the first ones of the array.
+    len: usize,
+    /// The array, if it is of the present batch.
+    present: Option<VersionArray<'a>>,
+}
+
+impl Visible<'_> {
+    /// Those of a record without an array.
+    const NONE: Self = Self { array: VersionArray { words: &[], len: 0 }, len: 0, present: None };
+}
+
 /// A record's array.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionArray<'a> {
@@ -302,24 +316,16 @@ impl VersionArrays {
         place: u32,
         is_over: impl Fn() -> bool,
     ) -> Result<Seen<'_>, Abort> {
-        let head = record.header();
-        let mut present = None;
-        if let Some(id) = head.array() {
-            let array = self.get(id);
-            let is_present = id.region() == self.region_in(0);
-            present = is_present.then_some(array);
-            let sees_all = !is_present || is_planted(&plants::ARRAYS_READ_LAST);
-            let before = if sees_all { array.len() } else { array.before(place) };
-            for at in (0..before).rev() {
-                let value = match array.filled(at, &is_over)? {
-                    State::Value => Value::Version(array.value(at, record.width())),
-                    State::Absent => Value::Nothing,
-                    State::Ignored | State::Pending => continue,
-                };
-                return Ok(Seen { value, array: present });
-            }
+        let Visible { array, len, present } = self.visible(record, place);
+        for at in (0..len).rev() {
+            let value = match array.filled(at, &is_over)? {
+                State::Value => Value::Version(array.value(at, record.width())),
+                State::Absent => Value::Nothing,
+                State::Ignored | State::Pending => continue,
+            };
+            return Ok(Seen { value, array: present });
         }
-        let value = if head.has_value() { Value::InPlace } else { Value::Nothing };
+        let value = if record.header().has_value() { Value::InPlace } else { Value::Nothing };
         Ok(Seen { value, array: present })
     }
     // ANCHOR_END: see
@@ -332,14 +338,21 @@ impl VersionArrays {
         record: RecordRef<'_, S>,
         place: u32,
     ) -> Option<Option<VersionArray<'_>>> {
-        let head = record.header();
-        let Some(id) = head.array() else { return head.has_value().then_some(None) };
-        let array = self.get(id);
-        let present = (id.region() == self.region_in(0)).then_some(array);
-        let before = if present.is_some() { array.before(place) } else { array.len() };
+        let Visible { array, len, present } = self.visible(record, place);
         let decides = |state: &State| matches!(state, State::Value | State::Absent);
-        let newest = (0..before).rev().map(|at| array.state(at)).find(decides);
-        newest.map_or(head.has_value(), |state| state == State::Value).then_some(present)
+        let newest = (0..len).rev().map(|at| array.state(at)).find(decides);
+        newest.map_or(record.header().has_value(), |state| state == State::Value).then_some(present)
+    }
+
+    /// Finds the versions that the transaction at a place of the present batch may see.
+    #[inline]
+    fn visible<S: Arrayed>(&self, record: RecordRef<'_, S>, place: u32) -> Visible<'_> {
+        let Some(id) = record.header().array() else { return Visible::NONE };
+        let array = self.get(id);
+        let is_present = id.region() == self.region_in(0);
+        let sees_all = !is_present || is_planted(&plants::ARRAYS_READ_LAST);
+        let len = if sees_all { array.len() } else { array.before(place) };
+        Visible { array, len, present: is_present.then_some(array) }
     }
 
     /// Marks the version that a place has of a record, and does not write, as to be ignored.

@@ -24,6 +24,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&parts::plants::REHEARSALS_TRUSTED),
         Planted::new(&parts::plants::MISSES_UNTOUCHED),
         Planted::new(&parts::plants::KEYS_STAND_FOR_ALL),
+        Planted::new(&parts::plants::DELETES_SHARED),
         Planted::new(&parts::plants::STRETCHES_UNTOUCHED),
         Planted::new(&parts::plants::CHAIN_CUT_EARLY),
     ],

@@ -269,7 +269,7 @@ impl Scheme for Pwv {
         }
         self.expose(txn);
         // Nobody may look for the row after it has left the indexes, also if it was only updated before.
-        txn.coverage.record(record.id(), Mode::Exclusive)?;
+        txn.coverage.deletion(record.id())?;
         let own = txn.own.find(record);
         if let Some(own) = txn.own.if_written(own) {
             txn.count(own)?;

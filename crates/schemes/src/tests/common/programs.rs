@@ -212,8 +212,8 @@ impl Workload for Programs {
         let op = |rng: &mut Rng| {
             let key = any_key(rng);
             let direction = if rng.below(2) == 0 { Direction::Forward } else { Direction::Backward };
-            match (self.mix, if is_look { 0 } else { rng.below(if self.mix == Mix::All { 13 } else { 12 }) })
-            {
+            let kinds = if self.mix == Mix::All { 13 } else { 12 };
+            match (self.mix, if is_look { 0 } else { rng.below(kinds) }) {
                 (Mix::Records, 0..5) => Op::Read(key),
                 (Mix::Records, 5..8) => Op::Update(key),
                 (Mix::Records, 8..10) => Op::Replace(key),

@@ -75,8 +75,8 @@ settings! {
             unit: "transactions",
             stresses: "meetings of the workers, latency, and footprints that turn out wrong",
         },
-        /// Lock managers, each with a share of all locks, and 0 for one a worker; one alone, as in the original, grants
-        /// while the other workers wait.
+        /// Lock managers, each with a share of all locks, and 0 for one a worker; one alone grants before the batch
+        /// executes, while the other workers wait, where the original's grants while transactions execute.
         managers: usize {
             default: "0",
             range: Range::Int(0, 256),

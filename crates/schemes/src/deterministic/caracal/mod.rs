@@ -4,8 +4,9 @@
 //!             record that some of them will write gets an array with one version for each of these, sorted by the
 //!             order and empty at first. A reader searches the array by halves for the last version before its own
 //!             place, and waits for its value; nothing aborts for a conflict. Contended records show while the versions
-//!             are appended, before anything executes. They are appended to in buffers, which are merged once. All
-//!             transactions that write such a record execute on the same worker, so that their waits are local.
+//!             are appended, before anything executes. They are appended to in buffers, which are merged once. A
+//!             transaction that writes such records executes on the worker that is responsible for the most contended
+//!             of them, so that waits for this one are local.
 //! RECORD      The value that earlier batches left is in place; the header says whether there is one, which array the
 //!             record has, and where its next array is gathered (`version_arrays`, `batch_append`).
 //! COMMIT      1. Find the footprint: the input states it, or the procedure is rehearsed: it runs, and changes nothing.
@@ -98,10 +99,10 @@ settings! {
         /// `off` puts each into its place under the record's latch.
         batch_append: bool {
             default: "on",
-            stresses: "latches of contended records while a batch is rehearsed",
+            stresses: "latches of contended records while a batch is declared",
         },
-        /// `on` executes who writes a contended record on the worker responsible for it, so that they do not wait for
-        /// each other across workers; `off` executes each on the worker of its client.
+        /// `on` executes a transaction that writes contended records on the worker responsible for the most contended
+        /// one, so that there is no wait for it across workers; `off` executes each on the worker of its client.
         split: bool {
             default: "on",
             stresses: "waits between workers, and how evenly they are busy",

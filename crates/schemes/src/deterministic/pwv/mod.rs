@@ -16,7 +16,7 @@
 //!                it, and depends on no run, as under `bohm`.
 //!             5. Expose: when the procedure has announced that it will not roll back, the writes are exposed that were
 //!                the last ones of their records, as far as the footprint tells; and all when the procedure has
-//!                returned.
+//!                returned and the transaction has to wait in 6.
 //!             6. Await the runs on which the transaction depends. If one of them was withdrawn, withdraw the present
 //!                run: take back what it exposed, and execute again, in the same place.
 //!             7. Seal the versions, as under `bohm`. A run that touched what it had not declared, or wrote once more

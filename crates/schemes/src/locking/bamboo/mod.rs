@@ -36,7 +36,7 @@
 //!             attempt has no timestamp before its first conflict: of the attempts that meet, those in the ring draw
 //!             theirs first, in its order. But after `bamboo.dynamic_attempts` attempts, a transaction has the
 //!             timestamp of its birth, so that the oldest ends. A wounded transaction waits a little before it begins
-//!             again (`bamboo.respect_us`): see `wound_wait`.
+//!             again (`bamboo.respect_us`): see `wound_wait`. One that aborts only because another does begins at once.
 
 pub mod early_accesses;
 pub mod early_locks;

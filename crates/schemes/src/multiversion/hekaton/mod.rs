@@ -5,7 +5,7 @@
 //!             the chain, which nobody else may do before it is decided. To commit it draws its end number and
 //!             validates: what it read must also be what is there as of the end. Meanwhile its versions are known to
 //!             have that number if it commits. So an attempt that began later reads them at once, and makes its own
-//!             commit depend on that one. Nobody waits for the validation of others.
+//!             commit depend on that one: it waits for that validation at its own end, and not when it reads.
 //! RECORD      `ChainHead`: only whether the record is retired. `VersionStamp`: while undecided, the slot of the
 //!             writer; then that the writer draws its end number; then that number, as not yet certain; then the
 //!             number, or that the writer has failed.

@@ -27,7 +27,8 @@
 //!             which Reed's scheme needs a mark in each. That would spare blind writes an abort, and nothing
 //!             else: a write that reads first finds the later writer's mark. Who waits for a version stands in a
 //!             queue beside the records and goes on in the order of timestamps, but an attempt that never waited
-//!             may come between; after `mvto.wait_us` a waiting attempt aborts, so that a client that thinks
+//!             may come between, and after a 200th of `mvto.wait_us` an attempt no longer waits for those that only
+//!             stand before it; after `mvto.wait_us` a waiting attempt aborts, so that a client that thinks
 //!             within its transaction delays nobody for longer. Versions are given up by a watermark of all
 //!             attempts, not when their array is full.
 

@@ -26,7 +26,7 @@
 //!             again, holding nothing, for `si.wait_us` at most: before the decision it would lose again. The snapshot
 //!             is the last number drawn, never an older one, so that a client sees every commit of which it was told.
 //!             A `Certifier` may watch the reads and writes of an attempt, and refuse its commit between 2 and 3:
-//!             `ssn` and `ssi` are this scheme with a certifier. Here there is none, and the calls to it are not
+//!             `ssn`, `ssi` and `ermia` are this scheme with a certifier. Here there is none, and the calls to it are not
 //!             compiled.
 
 pub mod entry;

@@ -4,7 +4,7 @@
 //!             circle of dependencies closes without such steps back. So each attempt computes two numbers: `pi`, the
 //!             least number to which it leads by steps back, one after the other; and `eta`, the greatest number of a
 //!             commit that must come directly before it. If `pi` is not above `eta`, a circle may close through it, and
-//!             it aborts. A reader of old versions is refused nothing as long as it reads nothing new beside.
+//!             it aborts. Who reads only old versions is never refused by these numbers.
 //! RECORD      `ChainHead`: the greatest number of a commit that has read the newest version (pstamp). `NotedStamp`:
 //!             the number of the commit (cstamp), and its `pi`, which is the sstamp of the version before. `Gap`: for
 //!             the gaps of a leaf, the mark of their readers, the stamps that leaving entries left there, and the `pi`

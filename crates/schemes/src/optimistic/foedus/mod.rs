@@ -39,8 +39,8 @@
 //!             is the engine's insert, which puts a record without a value into the index at once; and a deleted record
 //!             leaves the index when its time has come. A lock is a word on which attempts wait, and not a queue. A
 //!             record is hot, not its page, and cools down every second. Records that a failed attempt had locked stay
-//!             listed. Blind writes, amounts, inserts and deletes lock nothing beforehand. Amounts are added at the
-//!             commit, as under `silo`.
+//!             listed. Blind writes, amounts, inserts and deletes ask for no lock beforehand; a record further down the
+//!             list may have brought theirs. Amounts are added at the commit, as under `silo`.
 
 pub mod entry;
 pub mod plants;

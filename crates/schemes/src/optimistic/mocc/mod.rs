@@ -3,12 +3,12 @@
 //! IDEA        Optimism wastes whole transactions on the few records that everyone wants, and locks waste a little on
 //!             all the others. So records have a *temperature*, which rises when attempts fail because of them. A
 //!             transaction locks the hot records when it reads them, exclusively if it is going to write them, and
-//!             takes the others on trust, as Silo does; after an abort it also locks those that it read or updated and
-//!             that are on the list of its last attempt: what that had to write, and what failed it. The locks only
-//!             keep others away: whether a commit is correct is decided by Silo's validation, of locked records, too.
-//!             Therefore locks may be given up at any time, and they are whenever keeping them could close a circle of
-//!             waiting.
-//! RECORD      Three words. The TID, as in Silo: bit 0 a committer installs, bit 1 no value, bit 2 retired, bits 4..32
+//!             takes the others on trust, as Silo does; after a failed commit it also locks those that it read or
+//!             updated and that are on the list of its last attempt: what that had to write, what it had locked, and
+//!             what failed it. The locks only keep others away: whether a commit is correct is decided by Silo's
+//!             validation, of locked records, too. Therefore locks may be given up at any time, and they are whenever
+//!             keeping them could close a circle of waiting.
+//! RECORD      Three words, 16 bytes. The TID, as in Silo: bit 0 a committer installs, bit 1 no value, bit 2 retired, bits 4..32
 //!             sequence, bits 32.. epoch. The lock: bit 0 exclusive, bit 1 wanted exclusively, bits 2.. how many
 //!             share it. The temperature, with the number of the era in which it was measured.
 //! COMMIT      1. Lock the write set exclusively: in the order of the writes while nobody is in the way, or else in
@@ -16,7 +16,7 @@
 //!             2. Set the installing bit of each write; what was read of the record before must still be so.
 //!             3. Fence; read the epoch: the serialization point.
 //!             4. Validate: each record that was read, under a lock or not, has the TID that was seen, each leaf its
-//!                gap version. What has changed is hotter from now on.
+//!                gap version. What has changed may become hotter.
 //!             5. Choose the TID as Silo does.
 //!             6. Install each value; the store of the new TID ends the installing. Unlock.
 //! INVARIANTS  (1) A TID changes only under the record's exclusive lock, and each change gives one it never had
@@ -32,7 +32,8 @@
 //!             queued for and cancelled: it is tried at once, and waited for after the locks that are in the way of
 //!             waiting were given up, however many they are. A record that must be locked after an abort is locked when
 //!             the retry comes to it, and not with all that lies before it in the order of addresses. A record that is
-//!             hot, or listed, is locked when it is first read or updated; blind writes, amounts, inserts and deletes
+//!             hot, or listed, is locked when it is first read or updated (the paper lists the hot records that were read; here
+//!             one that is not locked any more is listed only if it has changed); blind writes, amounts, inserts and deletes
 //!             lock theirs at the commit. The paper sorts the write set first; here locks are tried in the order of the
 //!             writes, and in that of addresses if one is taken. The public program marks a record when it applies the
 //!             write; here all are marked before the validation, as under `foedus`. Epochs last 40 ms
@@ -324,8 +325,8 @@ impl Mocc {
         if skips || sets.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
 
-    /// Looks back after an abort. Each record that was read, be it in order to write it, and that has changed since is
-    /// hotter from now on. The next attempt of this transaction locks these records, those that this attempt had to
+    /// Looks back after a failed commit. Each record that was read, be it in order to write it, and that has changed
+    /// since may become hotter, by chance. The next attempt of this transaction locks these records, those that this attempt had to
     /// write, and those that it has locked.
     #[cold]
     fn look_back(&self, txn: &mut Txn<'_>) {

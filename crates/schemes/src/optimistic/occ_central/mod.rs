@@ -28,8 +28,8 @@
 //!             (4) What was observed, absence included, is in the touched set: as read, or as written with a note of
 //!                 whether there was a value.
 //! DEPARTURES  The paper keeps as many write sets as it has room for, and aborts a transaction that needs an older
-//!             one. So does the ring here, counted in records, whichever slots idle or stall. An active set that has
-//!             gone when the comparison comes to it counts as such, too. A number is a place in the ring. The paper
+//!             one. So does the ring here, counted in records, whichever slots idle or stall. An active set counts as
+//!             such, too, once its session has published another one. A number is a place in the ring. The paper
 //!             lets a transaction that starves run again without leaving the critical section, so that nobody else
 //!             commits meanwhile; here whoever runs transactions gives it a turn instead, in which no other attempt
 //!             begins, as under every scheme. The paper has pages, and no phantoms; gaps are compared by their versions

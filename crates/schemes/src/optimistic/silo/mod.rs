@@ -34,7 +34,8 @@
 //!             transactions read the present, and an old snapshot only with `silo.snapshots=on`. With
 //!             `silo.commit_locks=no_wait`, which is `TicToc`'s and `DBx1000`'s, a commit that finds a record locked
 //!             gives up its locks, and tries again at most so many times. A slot is inside an epoch only while it
-//!             commits, so that a stalled worker or a client that waits inside its transaction holds up no epoch. A
+//!             commits, so that no worker that stalls outside of a commit, and no client that waits inside its
+//!             transaction, holds up an epoch. A
 //!             kept version that is no longer needed is given up when its record is next overwritten by a commit of a
 //!             later snapshot epoch, or leaves the indexes, and not by a list of its own: of a record that is not
 //!             written any more, as many versions stay as were needed at its last write, two if no snapshot was read

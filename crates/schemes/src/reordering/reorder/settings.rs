@@ -160,7 +160,8 @@ settings! {
             stresses: "the size of batches, and conflicts",
         },
         /// How the victims of a batch are chosen: greedy by `components`, greedy and fast by sorting (`sorted`), by
-        /// reductions that keep a best set (`reduced`), or as few as possible (`exact`, for batches of up to 64).
+        /// reductions that keep a best set (`reduced`), or as few as a search of 20,000 steps finds (`exact`, for
+        /// batches of up to 64).
         method: Method {
             default: "reduced",
             stresses: "victims, and what a decision costs",

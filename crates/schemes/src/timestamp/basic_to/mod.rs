@@ -31,8 +31,9 @@
 //!             although a write that reads nothing could be queued before it; an attempt that has read its record is
 //!             then too late in any case, if the later one has read it, too. So nothing that has become ready is ever
 //!             buffered, and nothing has to be discarded. Who waits stands in a queue beside the records and goes on in
-//!             the order of timestamps, but an attempt that never waited may come between; after `basic_to.wait_us` a
-//!             waiting attempt aborts, so that a client that thinks within its transaction delays nobody for longer.
+//!             the order of timestamps, but an attempt that never waited may come between, and after a 200th of
+//!             `basic_to.wait_us` an attempt no longer waits for those that only stand before it; after the whole of it
+//!             a waiting attempt aborts, so that a client that thinks within its transaction delays nobody for longer.
 //!             Blind writes and deletes leave no rts: they read nothing. Under `basic_to.thomas=on` a write that reads
 //!             nothing and comes after a later one is dropped, if nobody later has read the record: then nobody has
 //!             inserted it later either, since an insert leaves an rts, so it had a value at the time. Where values are

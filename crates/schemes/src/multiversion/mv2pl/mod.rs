@@ -27,12 +27,13 @@
 //!                 that took them away (`is_past`).
 //! DEPARTURES  The papers let a reader see what had been committed when it began. Here the number of the last commit is
 //!             looked up then, and the reader waits until commits with that or a smaller number are over: mostly a few
-//!             instructions, longer if a worker that commits has lost its core. Under `mv2pl.snapshots=stale` it waits for none; the snapshot is that of a moment ago, and the promise
-//!             is serializable only. Certification, by which Bayer and others let a reader of the old version go on
-//!             beside a writer, is left to the snapshots: an attempt that may write waits for nobody, or for at most
-//!             the time that `mv2pl.wait_us` says, then aborts; it looks at a lock `mv2pl.spin` times more before that.
-//!             Gaps have no locks: they are compared, as under two-phase locking. Wu and others keep the lock in the
-//!             newest version; it stands before the chain here, so that a record without a version can be locked, too.
+//!             instructions, longer if a worker that commits has lost its core. Under `mv2pl.snapshots=stale` it waits
+//!             for none; the snapshot is that of a moment ago, and the promise is serializable only. Certification, by
+//!             which Bayer and others let a reader of the old version go on beside a writer, is left to the snapshots:
+//!             an attempt that may write waits for nobody, or for at most the time that `mv2pl.wait_us` says, then
+//!             aborts; it looks at a lock `mv2pl.spin` times more before that. Gaps have no locks: they are compared,
+//!             as under two-phase locking. Wu and others keep the lock in the newest version; it stands before the
+//!             chain here, so that a record without a version can be locked, too.
 
 pub mod entry;
 pub mod plants;

@@ -24,9 +24,9 @@
 //! DEPARTURES  The first updater wins, not the first committer: an attempt that cannot commit is not executed to its
 //!             end. An attempt that lost to a version that is still undecided waits for the decision before it tries
 //!             again, holding nothing, for `si.wait_us` at most: before the decision it would lose again. The snapshot
-//!             is the last number drawn, never an older one, so that a client sees every commit of which it was told.
-//!             A `Certifier` may watch the reads and writes of an attempt, and refuse its commit between 2 and 3:
-//!             `ssn`, `ssi` and `ermia` are this scheme with a certifier. Here there is none, and the calls to it are not
+//!             is the last number drawn, never an older one, so that a client sees every commit of which it was told. A
+//!             `Certifier` may watch the reads and writes of an attempt, and refuse its commit between 2 and 3: `ssn`,
+//!             `ssi` and `ermia` are this scheme with a certifier. Here there is none, and the calls to it are not
 //!             compiled.
 
 pub mod entry;

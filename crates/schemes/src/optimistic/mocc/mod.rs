@@ -8,9 +8,9 @@
 //!             what failed it. The locks only keep others away: whether a commit is correct is decided by Silo's
 //!             validation, of locked records, too. Therefore locks may be given up at any time, and they are whenever
 //!             keeping them could close a circle of waiting.
-//! RECORD      Three words, 16 bytes. The TID, as in Silo: bit 0 a committer installs, bit 1 no value, bit 2 retired, bits 4..32
-//!             sequence, bits 32.. epoch. The lock: bit 0 exclusive, bit 1 wanted exclusively, bits 2.. how many
-//!             share it. The temperature, with the number of the era in which it was measured.
+//! RECORD      Three words, 16 bytes. The TID, as in Silo: bit 0 a committer installs, bit 1 no value, bit 2 retired,
+//!             bits 4..32 sequence, bits 32.. epoch. The lock: bit 0 exclusive, bit 1 wanted exclusively, bits 2.. how
+//!             many share it. The temperature, with the number of the era in which it was measured.
 //! COMMIT      1. Lock the write set exclusively: in the order of the writes while nobody is in the way, or else in
 //!                that of addresses.
 //!             2. Set the installing bit of each write; what was read of the record before must still be so.
@@ -32,12 +32,12 @@
 //!             queued for and cancelled: it is tried at once, and waited for after the locks that are in the way of
 //!             waiting were given up, however many they are. A record that must be locked after an abort is locked when
 //!             the retry comes to it, and not with all that lies before it in the order of addresses. A record that is
-//!             hot, or listed, is locked when it is first read or updated (the paper lists the hot records that were read; here
-//!             one that is not locked any more is listed only if it has changed); blind writes, amounts, inserts and deletes
-//!             lock theirs at the commit. The paper sorts the write set first; here locks are tried in the order of the
-//!             writes, and in that of addresses if one is taken. The public program marks a record when it applies the
-//!             write; here all are marked before the validation, as under `foedus`. Epochs last 40 ms
-//!             (`mocc.epoch_ms`), there 20. Amounts are added at the commit as under `silo`.
+//!             hot, or listed, is locked when it is first read or updated (the paper lists the hot records that were
+//!             read; here one that is not locked any more is listed only if it has changed); blind writes, amounts,
+//!             inserts and deletes lock theirs at the commit. The paper sorts the write set first; here locks are tried
+//!             in the order of the writes, and in that of addresses if one is taken. The public program marks a record
+//!             when it applies the write; here all are marked before the validation, as under `foedus`. Epochs last 40
+//!             ms (`mocc.epoch_ms`), there 20. Amounts are added at the commit as under `silo`.
 
 pub mod entry;
 pub mod plants;
@@ -326,8 +326,8 @@ impl Mocc {
     }
 
     /// Looks back after a failed commit. Each record that was read, be it in order to write it, and that has changed
-    /// since may become hotter, by chance. The next attempt of this transaction locks these records, those that this attempt had to
-    /// write, and those that it has locked.
+    /// since may become hotter, by chance. The next attempt of this transaction locks these records, those that this
+    /// attempt had to write, and those that it has locked.
     #[cold]
     fn look_back(&self, txn: &mut Txn<'_>) {
         let Txn { sets, locks, retrospective, rng, .. } = txn;

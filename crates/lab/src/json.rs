@@ -387,7 +387,7 @@ fn simulation(plan: &Plan, record: &Record) -> Option<Simulation> {
         placement: of.placement.name().to_owned(),
         constants: constants.map(|(basis, count)| (basis.name().to_owned(), count as u64)).collect(),
         basis: of.weakest().name().to_owned(),
-        trust: of.trust().to_owned(),
+        trust: of.trust(),
         half_width: record.measured.series.half_width(),
         stalled_s: seconds(record.measured.series.stalled_ns),
         accesses: costs.counts.accesses,

@@ -440,6 +440,12 @@ pub(crate) fn pairs(given: &[String]) -> Result<Vec<(String, String)>, Refusal> 
 
 fn unknown<'n>(kind: &str, list: &str, name: &str, names: impl IntoIterator<Item = &'n str>) -> Refusal {
     Refusal(match nearest(name, names) {
+        // `contend simulate` has an option of this name.
+        _ if kind == "setting" && name == "cores" => {
+            "unknown setting `cores`: in a sweep, vary `workers`; each simulated worker has a hardware thread to \
+             itself"
+                .to_owned()
+        }
         Some(near) => format!("unknown {kind} `{name}`; did you mean `{near}`?"),
         None => format!("unknown {kind} `{name}`; see `contend list {list}`"),
     })
@@ -510,6 +516,7 @@ pub(crate) mod tests {
         assert!(refusal(catalogue().scheme("sillo")).contains("did you mean `silo`"));
         assert!(refusal(catalogue().scheme("zzzzzz")).contains("contend list schemes"));
         assert!(refusal(values("ycsb", &["ycsb.tehta=1"])).contains("did you mean `ycsb.theta`"));
+        assert!(refusal(catalogue().setting("cores")).contains("vary `workers`"));
     }
 
     #[test]

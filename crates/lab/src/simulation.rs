@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::{fs, io};
+use std::{fs, io, iter};
 
 use engine::Forecast;
 use engine::driver::{Estimate, Limit};
@@ -15,7 +15,7 @@ use sim::{Spent, TimedCounts};
 use simulations::{FirstRows, HotLine};
 
 use crate::plan::needed_bytes;
-use crate::text::{count, percent};
+use crate::text::{count, percent, plural};
 use crate::{Plan, Record, Refusal, Request};
 
 /// The number of commits of a worker, in the mean, before the counting begins, unless the request has another number.
@@ -264,12 +264,13 @@ impl SimulationPlan {
     /// Returns a sentence that says that figures are simulated, on which machine, and how firm its constants are.
     pub fn told(&self) -> String {
         let constants = self.constants().map(|(basis, count)| (basis.name(), count as u64));
-        told(&self.machine.title, &self.digest, &constants, self.trust())
+        told(&self.machine.title, &self.digest, &constants, &self.trust())
     }
 
-    /// Returns a sentence about how far figures of this machine can be trusted.
-    pub fn trust(&self) -> &'static str {
-        match self.weakest() {
+    /// Returns how far figures of this machine can be trusted, in a sentence: by the weakest constant, and by what
+    /// comparisons have shown.
+    pub fn trust(&self) -> String {
+        let by_constants = match self.weakest() {
             Basis::Measured => {
                 "all constants were measured on the machine; compare a native run before you trust absolute figures"
             }
@@ -285,7 +286,9 @@ impl SimulationPlan {
                 "some constants are assumed: trust shapes, orders and ratios as far as they do not depend on these, \
                  and no absolute figure before calibration"
             }
-        }
+        };
+        let compared = self.machine.compared.iter().map(|compared| format!("; {compared}"));
+        iter::once(by_constants.to_owned()).chain(compared).collect()
     }
 }
 
@@ -334,15 +337,25 @@ impl SimulationCosts {
 }
 
 /// Returns a sentence for each simulated machine of some runs: that their figures are simulated, and how firm the
-/// constants are.
+/// constants are; and one that says how many of the runs are too short for a narrow interval, if any are.
 pub(crate) fn notes<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Vec<String> {
-    let of_run = |run: &'r Run| {
-        let results::Simulation { title, digest, constants, trust, .. } = run.simulation.as_ref()?;
+    let simulated: Vec<_> = runs.into_iter().filter_map(|run| run.simulation.as_ref()).collect();
+    let of_machine = |results::Simulation { title, digest, constants, trust, .. }: &_| {
         let count = |basis: Basis| (basis.name(), constants.get(basis.name()).copied().unwrap_or_default());
-        Some(told(title, digest, &Basis::ALL.map(count), trust))
+        told(title, digest, &Basis::ALL.map(count), trust)
     };
-    let all: BTreeSet<String> = runs.into_iter().filter_map(of_run).collect();
-    all.into_iter().collect()
+    let machines: BTreeSet<String> = simulated.iter().copied().map(of_machine).collect();
+    let is_wide = |one: &&results::Simulation| one.half_width.is_none_or(|width| width > ERROR_MAX);
+    let wide = simulated.iter().copied().filter(is_wide).count();
+    let short = (wide > 0).then(|| {
+        format!(
+            "SHORT: of {}, {wide} committed too little: the 95% interval of the throughput of one such run reaches \
+             further than {} to either side.",
+            plural(simulated.len(), "simulated run"),
+            percent(ERROR_MAX)
+        )
+    });
+    machines.into_iter().chain(short).collect()
 }
 
 /// Returns a sentence for each machine that a study names, as a fixed value or on an axis: see [`notes`].
@@ -579,6 +592,23 @@ mod tests {
         firmer.machine.constants.retain(|constant| constant.basis == Basis::Measured);
         assert_eq!(firmer.weakest(), Basis::Measured);
         assert!(simulation.told().contains("assumed") && !firmer.trust().contains("assumed"));
+        let compared = simulation.machine.compared.clone().expect("the machine was compared with a study");
+        assert!(simulation.told().contains(&compared), "{}", simulation.told());
+        firmer.machine.compared = None;
+        assert!(firmer.trust().ends_with("before you trust absolute figures"), "{}", firmer.trust());
+    }
+
+    #[test]
+    fn runs_with_wide_intervals_are_counted() {
+        let run = |half_width| Run {
+            simulation: Some(results::Simulation { half_width, ..results::Simulation::default() }),
+            ..Run::default()
+        };
+        let runs = [Some(0.01), Some(0.029), Some(0.031), None].map(run);
+        assert_eq!(notes(&runs[..2]).len(), 1, "nothing is said of narrow intervals");
+        let said = notes(&runs);
+        assert!(said[1].starts_with("SHORT: of 4 simulated runs, 2 committed too little"), "{said:?}");
+        assert!(notes(&[Run::default()]).is_empty(), "of native runs nothing is said");
     }
 
     #[test]

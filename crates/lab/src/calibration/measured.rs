@@ -115,6 +115,7 @@ fn put_together(name: &str, facts: &crate::Machine, scale: &ProbeScale, measured
     Machine {
         name: name.to_owned(),
         title: format!("{}, {} cores, as `contend probe` measured it", facts.cpu, topology.cores()),
+        compared: None,
         line_bytes,
         topology,
         core,

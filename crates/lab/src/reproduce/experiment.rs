@@ -369,8 +369,9 @@ mod tests {
                             .any(|name| name == "machine")
                     };
                     let is_simulated = recipes(id).iter().any(has_machine);
-                    let trusts_results = experiment.trust == Trust::A;
-                    assert!(!experiment.relations.is_empty() && trusts_results != is_simulated, "{id}");
+                    // Machines of studies have no native runs to compare with: beyond the calibrated range.
+                    let trust = if is_simulated { Trust::C } else { Trust::A };
+                    assert!(!experiment.relations.is_empty() && experiment.trust == trust, "{id}");
                 }
                 Status::Waits(reason) | Status::NotHere(reason) => assert!(!reason.is_empty(), "{id}"),
             }

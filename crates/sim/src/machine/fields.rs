@@ -142,8 +142,10 @@ pub(super) fn hop_path(distance: usize, field: &HopField) -> String {
 
 /// Whether a section of files has a constant, or at the top of files something else, of this name.
 pub(super) fn is_known(section: &str, name: &str) -> bool {
-    let in_top =
-        || ["name", "title", "hops"].contains(&name) || FIELDS.iter().any(|field| field.section == name);
+    let in_top = || {
+        ["name", "title", "compared", "hops"].contains(&name)
+            || FIELDS.iter().any(|field| field.section == name)
+    };
     (section.is_empty() && in_top())
         || FIELDS.iter().any(|field| field.section == section && field.name == name)
         || (section.starts_with("hops.") && HOP_FIELDS.iter().any(|field| field.name == name))
@@ -156,6 +158,7 @@ pub(super) fn blank() -> Machine {
     Machine {
         name: String::new(),
         title: String::new(),
+        compared: None,
         line_bytes: 0,
         topology: Topology {
             sockets,

@@ -27,6 +27,9 @@ pub struct Machine {
     pub name: String,
     /// One sentence that says which machine it is.
     pub title: String,
+    /// How well simulated figures of this machine agreed with measured ones, in a half sentence; `None` if nothing was
+    /// compared.
+    pub compared: Option<String>,
     /// Bytes of a cache line: a power of two, 32 to 256.
     pub line_bytes: u64,
     /// Sockets, groups of cores, cores and threads, and the distances between sockets.

@@ -80,6 +80,11 @@ impl<'t> File<'t> {
             return Err(self.error(0, says));
         }
         machine.title = self.sentence(&mut top, "title", "one sentence that says which machine it is")?;
+        machine.compared = self.sentence_if_any(
+            &mut top,
+            "compared",
+            "how well simulated figures agreed with measured ones, in a half sentence",
+        )?;
         let hops = top.take("hops");
         let mut sections: Vec<(&'static str, Section<'t>)> = vec![("", top)];
         for field in &FIELDS {
@@ -325,10 +330,21 @@ impl<'t> File<'t> {
         name: &'static str,
         meaning: &str,
     ) -> Result<String, MachineError> {
+        let (line, path) = (section.line, section.path_of(name));
+        let sentence = self.sentence_if_any(section, name, meaning)?;
+        sentence.ok_or_else(|| self.error(line, format!("`{path}` is missing: {meaning}")))
+    }
+
+    fn sentence_if_any(
+        &self,
+        section: &mut Section<'t>,
+        name: &'static str,
+        meaning: &str,
+    ) -> Result<Option<String>, MachineError> {
         let path = section.path_of(name);
         match section.take(name) {
-            None => Err(self.error(section.line, format!("`{path}` is missing: {meaning}"))),
-            Some((_, DeValue::String(text))) if !text.trim().is_empty() => Ok(text.into_owned()),
+            None => Ok(None),
+            Some((_, DeValue::String(text))) if !text.trim().is_empty() => Ok(Some(text.into_owned())),
             Some((line, _)) => Err(self.error(line, format!("`{path}` is no text, or empty: {meaning}"))),
         }
     }

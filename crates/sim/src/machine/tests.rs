@@ -84,10 +84,12 @@ fn blocks_give_the_distances_of_the_machine_of_28_sockets() {
 }
 
 #[test]
-fn no_constant_of_the_machines_of_the_study_is_fitted_and_ways_between_sockets_are_as_it_measured_them() {
+fn only_gains_of_threads_of_power_come_from_results_and_ways_between_sockets_are_as_the_study_measured_them()
+{
     for name in ["hpe-superdome-flex", "power9", "power8"] {
         for constant in machine(name).constants {
-            assert_ne!(constant.basis, Basis::Fitted, "{name}: {}", constant.path);
+            let is_gain = constant.path == "core.smt_speedup" && name != "hpe-superdome-flex";
+            assert_eq!(constant.basis == Basis::Fitted, is_gain, "{name}: {}", constant.path);
             let is_between = constant.path.starts_with("hops.") && !constant.path.starts_with("hops.0.");
             let is_measured = constant.basis == Basis::Published && constant.source.contains("tudatalib");
             assert!(!is_between || is_measured, "{name}: {}", constant.path);
@@ -99,6 +101,8 @@ fn no_constant_of_the_machines_of_the_study_is_fitted_and_ways_between_sockets_a
 fn what_is_written_reads_back_to_the_same_machine() {
     for mut machine in all() {
         machine.title = "a \"title\" with \\ and\ttabs".to_owned();
+        assert_eq!(Machine::read(&machine.text(), "written").unwrap(), machine);
+        machine.compared = Some("ratios agreed within 10%".to_owned());
         assert_eq!(Machine::read(&machine.text(), "written").unwrap(), machine);
     }
 }

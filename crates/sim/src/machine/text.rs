@@ -9,6 +9,8 @@ impl Machine {
     /// Returns the text of a file that [`Machine::read`] reads back to this machine.
     pub fn text(&self) -> String {
         let mut text = format!("name = {}\ntitle = {}\n", quoted(&self.name), quoted(&self.title));
+        let compared = self.compared.iter().map(|compared| format!("compared = {}\n", quoted(compared)));
+        text.extend(compared);
         let values = self.values();
         let write = |path: &str, name: &str| {
             let value =

@@ -227,11 +227,25 @@ impl Errors {
 }
 
 /// Returns the errors of the ratios of a finding that have a published value, one sentence a line; nothing if there are
-/// none. Ratios to which constants were fitted are left out.
+/// none. Each recipe has sentences of its own. Ratios to which constants were fitted are left out.
 pub(super) fn errors(finding: &Finding<'_>) -> Vec<String> {
+    let recipes = &finding.experiment.recipes;
+    let all = recipes.iter().map(|recipe| (recipe, errors_of(finding, recipe)));
+    let all: Vec<_> = all.filter(|(_, lines)| !lines.is_empty()).collect();
+    let is_one = all.len() == 1;
+    let named = |recipe: &str, line: String| if is_one { line } else { format!("{recipe}: {line}") };
+    all.into_iter()
+        .flat_map(|(recipe, lines)| lines.into_iter().map(move |line| named(recipe, line)))
+        .collect()
+}
+
+/// As [`errors`], of the relations that one recipe decides.
+fn errors_of(finding: &Finding<'_>, recipe: &str) -> Vec<String> {
     let predictions = Written::of(&finding.experiment.id);
     let (mut written, mut naive, mut now) = (Vec::new(), Vec::new(), Vec::new());
-    for (relation, instances) in &finding.parts {
+    let first = finding.experiment.recipes.first();
+    let is_of = |relation: &Relation| relation.recipe.as_ref().or(first).is_some_and(|name| name == recipe);
+    for (relation, instances) in finding.parts.iter().filter(|(relation, _)| is_of(relation)) {
         let RelationRule::Published { of, to, published, naive: guess, is_fitted: false, .. } =
             &relation.rule
         else {
@@ -292,20 +306,22 @@ mod tests {
     fn errors_are_told_beside_those_of_the_baseline() {
         let experiment = find("C-17").expect("catalogued");
         let told = errors(&found(&experiment, |published| published * 1.5));
-        let now = "errors of these runs (13): mean 50.0%, worst 50.0%; 35 of 35 pairs in the published order \
+        let now = "c-17: errors of these runs (13): mean 50.0%, worst 50.0%; 35 of 35 pairs in the published order \
                    (Kendall's tau 1.00)";
         assert!(told.iter().any(|line| line == now), "{told:?}");
-        assert!(
-            told.iter().any(|line| line.starts_with("errors of the naive baseline (9): mean 6.")),
-            "{told:?}"
-        );
+        for naive in [
+            "c-17: errors of the naive baseline (9): mean 6.",
+            "c-17-power: errors of the naive baseline (21)",
+        ] {
+            assert!(told.iter().any(|line| line.starts_with(naive)), "{naive}: {told:?}");
+        }
         let text = crate::reproduce::finding(&found(&experiment, |published| published * 1.5));
         let parts = [
             "predicted  found",
             "predicted on 29 November 2026, as a third set: ",
             "predicted on hpe-superdome-flex, digest ",
             "0.776  0.825",
-            "an error is beyond 30.0%: trust the order",
+            "c-17: an error is beyond 30.0%: trust the order",
         ];
         for part in parts {
             assert!(text.contains(part), "no `{part}` in {text}");

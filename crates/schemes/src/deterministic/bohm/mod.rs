@@ -32,7 +32,8 @@
 //! DEPARTURES  The original is told the write sets. Here a rehearsal finds those that inputs do not state, and since
 //!             keys that are missing, ranges, insertions and deletions must be ordered as well, there are locks for
 //!             these, as under `calvin`: a deletion excludes attempts that touch the record, an insertion those that
-//!             missed the key or scan its stretch. Reads are declared with the footprint, because unforeseen accesses
+//!             missed the key or scan its stretch. So rows are inserted when their transaction executes, and not placed
+//!             before the batch does. Reads are declared with the footprint, because unforeseen accesses
 //!             must not depend on who runs first. The original executes the writer of a missing value instead of
 //!             waiting for the value; here the writer's worker comes to it in time, and the reader's worker may go on
 //!             with its next transactions. Where there is a log, the commit of a blind write waits for the version

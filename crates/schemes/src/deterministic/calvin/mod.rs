@@ -38,10 +38,11 @@
 //!             in it. Elsewhere a scan locks its stretch, and an attempt that adds or removes a key locks the stretch
 //!             for changes of parts, so that such attempts exclude scans and not each other. A row that is found where
 //!             the rehearsal missed its key is covered by the lock of the key, which covers no row that the rehearsal
-//!             found. A scan across prefixes runs alone. One machine: no sequencing layer, no replication, no reads
-//!             from other nodes. A footprint that turns out wrong costs a turn alone and not a new sequence number, so
-//!             that nothing starves. An attempt outside of a batch is a batch of its own, and excludes others. Clients
-//!             hear of no commit before its batch has ended, so that the order agrees with real time.
+//!             found. A scan across prefixes runs alone. Values are copied, although locks keep others away: storage
+//!             lends a value in place only as a copy. One machine: no sequencing layer, no replication, no reads from
+//!             other nodes. A footprint that turns out wrong costs a turn alone and not a new sequence number, so that
+//!             nothing starves. An attempt outside of a batch is a batch of its own, and excludes others. Clients hear
+//!             of no commit before its batch has ended, so that the order agrees with real time.
 
 pub mod entry;
 pub mod plants;

@@ -41,10 +41,12 @@
 //!             is responsible for the most contended record that it writes. Whether a record is contended is told by
 //!             its writers alone. Arrays are not kept from one batch to the next with their last version, but settled
 //!             in place, by the same collections; a region of arrays is then given up at once. A version has the width
-//!             of its record from the start, and is found by its place, without a pointer. Where there is a log, the
-//!             commit of a blind write waits for the value before it, as under `bohm`. Clients hear of no commit
-//!             before its batch has ended, so that to them the order agrees with real time; but a transaction may run
-//!             after one that comes later in the order has committed, and so no more is promised.
+//!             of its record from the start, and is found by its place, without a pointer. Values are copied to the
+//!             attempt and into the version. Rows are inserted when their transaction executes, and not before the
+//!             batch does: locks of keys and stretches put such transactions in order. Where there is a log, the commit
+//!             of a blind write waits for the value before it, as under `bohm`. Clients hear of no commit before its
+//!             batch has ended, so that to them the order agrees with real time; but a transaction may run after one
+//!             that comes later in the order has committed, and so no more is promised.
 
 pub mod batch_append;
 pub mod entry;

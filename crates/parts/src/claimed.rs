@@ -225,6 +225,10 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         if is_planted(&plants::UNDO_RUNS_FORWARDS) {
             self.turned.reverse();
         }
+        // Values can be put back only under the claim.
+        if is_planted(&plants::CLAIM_ENDS_BEFORE_UNDO) && self.overwritten.is_empty() {
+            self.claim.release_all();
+        }
         for (record, word) in self.turned.drain(..).rev() {
             let given = record.header().0.load(Ordering::Relaxed);
             let stays = is_planted(&plants::UNDO_FORGETS_INSERTS) && given & VALUE != 0;

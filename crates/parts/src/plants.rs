@@ -63,6 +63,8 @@ sync::plants! {
         "leaves the rows in place that an attempt which aborts has inserted";
     CLAIM_ENDS_EARLY: "claim_ends_early",
         "gives its partitions up before it has written the last of what it changes";
+    CLAIM_ENDS_BEFORE_UNDO: "claim_ends_before_undo",
+        "gives its partitions up before it has undone what it inserted";
     COMMIT_LEAVES_MARKS: "commit_leaves_marks",
         "leaves the marks in what it has written that tell that the value before was saved";
     UNDO_RUNS_FORWARDS: "undo_runs_forwards",

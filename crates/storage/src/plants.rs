@@ -13,6 +13,8 @@ sync::plants! {
         "splits a leaf whose gap version stays, although half of its gaps are in another leaf now";
     GROWTH_UNNOTICED: "growth_unnoticed",
         "splits a bucket whose gap version stays, although a part of its keys belongs to another bucket now";
+    GROWTH_DROPS_MARK: "growth_drops_mark",
+        "splits a bucket without a copy of what its scheme has left with it";
     GROWTH_OVERLOOKED: "growth_overlooked",
         "does not look whether the index has grown when it has chosen the bucket of a key";
 }

@@ -460,7 +460,9 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
             }
         };
         let into_guard = into.head.latch.lock().expect("first buckets are never gone");
-        from.head.meta.carry(&into.head.meta);
+        if !is_planted(&plants::GROWTH_DROPS_MARK) {
+            from.head.meta.carry(&into.head.meta);
+        }
         for place in self.places(from) {
             let key = place.bucket.key(place.at);
             if let Some(row) = place.bucket.row(place.at)

@@ -15,6 +15,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&parts::plants::UNDO_RUNS_FORWARDS),
         Planted::new(&parts::plants::COMMIT_LEAVES_MARKS),
         Planted::new(&parts::plants::CLAIM_ENDS_EARLY),
+        Planted::new(&parts::plants::CLAIM_ENDS_BEFORE_UNDO),
     ],
     outcomes: &[
         ("crossing_writes", "t2 waits, t1 commits, t2 commits"),

@@ -29,6 +29,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&plants::BASIC_TO_RETIRES_EARLY),
         Planted::new(&engine::plants::MOVES_UNASKED),
         Planted::new(&storage::plants::SPLIT_DROPS_MARK),
+        Planted::new(&storage::plants::GROWTH_DROPS_MARK),
         Planted::new(&storage::plants::UNLINK_DROPS_MARK),
     ],
     ..Entry::of::<BasicTo>()

@@ -58,14 +58,15 @@ fn place(page: &str, table: &str) -> Option<String> {
 /// Returns the table, with a line for each relation at each of its points.
 fn table(claims: &[Value]) -> String {
     let mut lines = String::from(
-        "| experiment | source | tested here | wanted | found (interval) | outcome | trust |\n\
-         |---|---|---|---|---|---|---|\n",
+        "| experiment | source | claim | its setting | tested here | wanted | found (interval) | outcome | trust |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for claim in claims {
         // Without the section of the paper.
         let place = text(&claim["source"]["place"]);
-        let mut source = place.rsplit_once(", ").map_or(&*place, |(paper, _)| paper);
+        let paper = place.rsplit_once(", ").map_or(&*place, |(paper, _)| paper);
+        let mut source = format!("{paper} | {} | {}", text(&claim["claim"]), text(&claim["condition"]));
         let relations = claim["relations"].as_array().into_iter().flatten();
         let mut head = format!("{} ({})", text(&claim["name"]), text(&claim["verdict"]));
         for relation in relations {
@@ -83,7 +84,7 @@ fn table(claims: &[Value]) -> String {
                 )
                 .expect("a string takes any text");
                 head.clear();
-                source = "";
+                " |  | ".clone_into(&mut source);
             }
         }
     }
@@ -100,6 +101,7 @@ mod tests {
     fn the_table_replaces_the_one_before_and_nothing_else() {
         let claim = json!({
             "name": "A-X", "verdict": "holds", "trust": "B", "source": { "place": "Them: It, 2020, abstract" },
+            "claim": "X is fast.", "condition": "YCSB.",
             "relations": [{ "says": "x is ahead", "wanted": "1 or more", "places": [
                 { "estimate": 1.234, "interval": { "low": 1.1, "high": 1.3 }, "outcome": "holds" },
                 { "estimate": null, "interval": null, "outcome": "no figure" },
@@ -110,8 +112,9 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "| A-X (holds) | Them: It, 2020 | x is ahead | 1 or more | 1.23 (1.10 .. 1.30) | holds | B |",
-                "|  |  | x is ahead | 1 or more | - (- .. -) | no figure | B |",
+                "| A-X (holds) | Them: It, 2020 | X is fast. | YCSB. | x is ahead | 1 or more | 1.23 (1.10 .. 1.30) \
+                 | holds | B |",
+                "|  |  |  |  | x is ahead | 1 or more | - (- .. -) | no figure | B |",
             ]
         );
         let page = format!("before\n{BEGIN}old\n{END}after\n");

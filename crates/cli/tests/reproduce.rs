@@ -83,7 +83,7 @@ fn constants_are_changed_for_experiments_with_simulated_runs() {
     let planned = output(&format!("reproduce C-17 --constants 0.7,1.3 {only} --dry-run"));
     let told = text(&planned);
     assert!(told.contains("24 runs, 0 of them made"), "one run of each: {told}");
-    assert!(told.contains("again with each of 4 changed constants: 96 runs, 0 of them made"), "{told}");
+    assert!(told.contains("again with each of 4 changed constants: 288 runs, 0 of them made"), "{told}");
 }
 
 #[test]

@@ -44,8 +44,8 @@
 //!             all: transactions that aborted together mostly want the same records. A transaction alone may touch any
 //!             record, so that it commits, and it finds every key in the indexes that was inserted before it. The price
 //!             is the cores that would not have waited. Changes of indexes are made an index at a time, by one worker
-//!             each, in the order of keys, so that leaves have the same shape for any number of workers; the original
-//!             has no index that splits. An attempt outside of a batch is a batch of its own, and
+//!             each, in the order of keys, so that leaves have the same shape for any number of workers; the paper
+//!             has no such step. An attempt outside of a batch is a batch of its own, and
 //!             excludes others. Leaves are decided by their shape, which depends on the order in which rows were
 //!             loaded: the outcome is the same for any number of workers if there was one loader and `aria.batch` is
 //!             given. Where clients hear of no commit before all of its batch have decided, as from the engine's

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::num::NonZero;
 use std::ops::{Bound, ControlFlow};
 
-use storage::index::{BTree, Finger, Hash, Inserted, LeafRef, RowPtr, Visitor};
+use storage::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor};
 use storage::{Direction, OrderedKey, Watcher};
 use sync::clock;
 
@@ -148,24 +148,18 @@ fn scans(size: usize) {
 }
 
 /// Inserts that ascend in ten runs, as order lines do: fifteen in one run, fifteen in the next.
-fn runs(with_finger: bool) {
+fn runs() {
     const RUNS: u64 = 10;
     const TURNS: usize = 100;
     const LINES: u64 = 15;
     let tree: Tree<u64> = BTree::new();
-    let mut finger = Finger::default();
     let count = RUNS as usize * TURNS * LINES as usize;
-    let what = if with_finger { "u64 ascending runs, finger" } else { "u64 ascending runs, no finger" };
-    measure(what, count * ROUNDS, count, ROUNDS, |round| {
+    measure("u64 ascending runs", count * ROUNDS, count, ROUNDS, |round| {
         for turn in (round * TURNS) as u64..((round + 1) * TURNS) as u64 {
             for run in 0..RUNS {
                 for line in 0..LINES {
                     let key = run << 40 | turn << 8 | line;
-                    let Ok(inserted) = if with_finger {
-                        tree.insert_near(key, row(1), &mut finger, &mut Nobody)
-                    } else {
-                        tree.insert(key, row(1), &mut Nobody)
-                    };
+                    let Ok(inserted) = tree.insert(key, row(1), &mut Nobody);
                     assert_eq!(inserted, Inserted::Added);
                 }
             }
@@ -181,6 +175,5 @@ fn main() {
     points("u128", 1 << 17, |key| u128::from(key) << 64 | 5);
     points("[u64; 6]", 1 << 17, |key| [1, 2, 3, 4, key, 6]);
     scans(1 << 17);
-    runs(false);
-    runs(true);
+    runs();
 }

@@ -124,29 +124,9 @@ impl<K: OrderedKey, const INNER: usize> Step<'_, K, INNER> {
     }
 }
 
-/// The place where a caller's last key went in a tree: the next key of an ascending run finds its place without
-/// a descent. A finger serves the tree that it served last; with another tree it costs a descent and nothing
-/// else.
-#[derive(Clone, Copy, Debug)]
-pub struct Finger<K> {
-    /// The address of the tree's root, 0 for none.
-    tree: usize,
-    leaf: u32,
-    version: u64,
-    low: K,
-    high: Option<K>,
-}
-
-impl<K: OrderedKey> Default for Finger<K> {
-    fn default() -> Self {
-        Self { tree: 0, leaf: 0, version: 0, low: K::MIN, high: None }
-    }
-}
-
 /// The outcome of an insertion into a certain leaf.
 enum Tried {
-    /// Done; the version of the leaf is, or will be, this one.
-    Done(Inserted, u64),
+    Done(Inserted),
     Full,
     /// The leaf has changed.
     Changed,
@@ -162,7 +142,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     pub fn with_prefixes(suffix_bits: u32) -> Self {
         let tree = Self {
             suffix_bits,
-            root: Box::new(Inner::new(0)),
+            root: Box::new(Inner::new()),
             leaves: Pool::new(FIRST_NODES),
             inners: Pool::new(FIRST_NODES),
             implicit: None,
@@ -359,42 +339,15 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         row: RowPtr,
         watch: &mut W,
     ) -> Result<Inserted, W::Stop> {
-        self.insert_near(key, row, &mut Finger::default(), watch)
-    }
-
-    /// Adds an entry like [`insert`](Self::insert), first where `finger` points, and makes it point where
-    /// the key went.
-    #[inline]
-    pub fn insert_near<'t, W: Watcher<'t, L> + ?Sized>(
-        &'t self,
-        key: K,
-        row: RowPtr,
-        finger: &mut Finger<K>,
-        watch: &mut W,
-    ) -> Result<Inserted, W::Stop> {
-        let tree = core::ptr::from_ref(&*self.root).addr();
         let prefix = key.prefix(self.suffix_bits);
-        if finger.tree == tree
-            && prefix <= finger.low
-            && finger.low <= key
-            && finger.high.is_none_or(|high| key < high)
-            && let Some(leaf) = self.leaves.get(finger.leaf as usize)
-            && let Tried::Done(inserted, version) = self.insert_in(leaf, finger.version, key, row, watch)?
-        {
-            finger.version = version;
-            return Ok(inserted);
-        }
         loop {
-            let Spot { leaf, version, low, high, .. } = self.spot(|low| low <= key, node::prefetch_for_write);
+            let Spot { leaf, version, low, .. } = self.spot(|low| low <= key, node::prefetch_for_write);
             if low < prefix {
                 self.begin_prefix(prefix, &mut |from, after, into| watch.split(from, after, into));
                 continue;
             }
             match self.insert_in(leaf, version, key, row, watch)? {
-                Tried::Done(inserted, version) => {
-                    *finger = Finger { tree, leaf: leaf.number, version, low, high };
-                    return Ok(inserted);
-                }
+                Tried::Done(inserted) => return Ok(inserted),
                 Tried::Full => self.make_room(key, &mut |from, after, into| watch.split(from, after, into)),
                 Tried::Changed => pause(),
             }
@@ -417,7 +370,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                 return Ok(Tried::Changed);
             }
             let found = self.made(leaf, key, Some(found)).unwrap_or(found);
-            return Ok(Tried::Done(Inserted::Exists(found), version));
+            return Ok(Tried::Done(Inserted::Exists(found)));
         }
         // When the latch is taken the key is still missing, and `at` is still its place: any other key that
         // enters changes the version.
@@ -434,7 +387,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         leaf.add(at, key, row);
         let after = guard.next();
         watch.added(before, after);
-        Ok(Tried::Done(Inserted::Added, after))
+        Ok(Tried::Done(Inserted::Added))
     }
 
     /// Removes the entry of a key if it is `row` and `allow`, called under the leaf's latch, agrees.

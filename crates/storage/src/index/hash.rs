@@ -75,7 +75,7 @@ struct Bucket<K: OrderedKey, L: LeafMeta> {
 }
 
 impl<K: OrderedKey, L: LeafMeta> Node for Bucket<K, L> {
-    fn new(_number: usize) -> Self {
+    fn new() -> Self {
         Self {
             head: LeafHead::default(),
             next: AtomicPtr::new(core::ptr::null_mut()),
@@ -171,7 +171,7 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
     fn try_with_buckets(count: usize) -> Option<Self> {
         let buckets = Slab::try_with_room(count)?;
         for _ in 0..count {
-            buckets.push(Bucket::new);
+            buckets.push(|_| Bucket::new());
         }
         Some(Self::over(count, buckets))
     }
@@ -223,7 +223,7 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
                 self.implicit_bucket(implicit, number, key)
             } else {
                 // SAFETY: `count` buckets were made before it was stored.
-                unsafe { self.buckets.get_made(number) }
+                unsafe { self.buckets.get(number) }
             };
             let version = bucket.head.latch.read().expect("first buckets are never gone");
             // Relaxed: if the bucket was split before its version was read, reading it with Acquire made
@@ -312,22 +312,23 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
     /// Asks for the memory that a search for the key touches first, and says where it goes on if it does not end there.
     #[inline]
     pub fn prefetch(&self, key: K) -> Option<NextNode<'_>> {
-        let bucket = self.likely_bucket(key)?;
+        let bucket = self.likely_bucket(key);
         prefetch_node(bucket);
         Some(NextNode { link: &bucket.next, bytes: size_of::<Bucket<K, L>>() })
     }
 
     /// The bucket that the key belongs to, or belonged to a moment ago.
     #[inline]
-    fn likely_bucket(&self, key: K) -> Option<&Bucket<K, L>> {
-        // Relaxed: a stale count names another bucket, but one that exists.
-        let number = Self::number(key.hash(), self.count.load(Ordering::Relaxed));
+    fn likely_bucket(&self, key: K) -> &Bucket<K, L> {
+        // A stale count names another bucket, but one that exists.
+        let number = Self::number(key.hash(), self.buckets());
         if sync::IS_STEPPED
             && let Some(implicit) = &self.implicit
         {
-            return Some(self.implicit_bucket(implicit, number, key));
+            return self.implicit_bucket(implicit, number, key);
         }
-        self.buckets.get(number)
+        // SAFETY: that many buckets were made before their number was stored.
+        unsafe { self.buckets.get(number) }
     }
 
     /// Adds an entry unless the key is present. A key that is present is reported without a hook or a
@@ -451,8 +452,9 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
         // Relaxed: changed by the holder of `growing` only.
         let count = self.count.load(Ordering::Relaxed);
         let highest_bit = 1 << count.ilog2();
-        let from = self.buckets.get(count - highest_bit).expect("`count` buckets were made");
-        let into = self.buckets.push(Bucket::new);
+        // SAFETY: `count` buckets were made before the holder of `growing` stored their number.
+        let from = unsafe { self.buckets.get(count - highest_bit) };
+        let into = self.buckets.push(|_| Bucket::new());
         let (guard, seen) = loop {
             let version = from.head.latch.read().expect("first buckets are never gone");
             if let Some(guard) = from.head.upgrade(version) {
@@ -511,10 +513,13 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
 
     /// Visits the entries of the `index`-th of `of` shares of an index that nobody changes.
     pub fn for_each_share(&self, index: usize, of: usize, mut f: impl FnMut(K, RowPtr)) {
-        let buckets = self.implicit.as_ref().map_or(&self.buckets, |implicit| &implicit.buckets);
-        let count = buckets.len();
+        let (buckets, count) = match &self.implicit {
+            Some(implicit) => (&implicit.buckets, implicit.made()),
+            None => (&self.buckets, self.buckets()),
+        };
         for number in count * index / of..count * (index + 1) / of {
-            let first = buckets.get(number).expect("it is below their number");
+            // SAFETY: as many were made before their number was read.
+            let first = unsafe { buckets.get(number) };
             for place in self.places(first) {
                 if let Some(row) = place.bucket.row(place.at).filter(|&row| row != RowPtr::UNMADE) {
                     f(place.bucket.key(place.at), row);
@@ -582,7 +587,8 @@ mod tests {
             let mut keys = BTreeSet::new();
             let mut overflows = 0;
             for at in 0..self.buckets() {
-                let first = self.buckets.get(at).expect("it was made");
+                // SAFETY: as many were made before their number was read.
+                let first = unsafe { self.buckets.get(at) };
                 assert_eq!(first.head.latch.current() & 3, 0, "neither held nor gone");
                 for place in self.places(first) {
                     overflows += usize::from(place.at == 0 && !core::ptr::eq(place.bucket, first));

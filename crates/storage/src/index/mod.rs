@@ -35,8 +35,8 @@ use sync::{VersionLatch, VersionLatchGuard, hint};
 
 use crate::shape::LeafMeta;
 
+pub use btree::BTree;
 pub(crate) use btree::ImpliedEntries;
-pub use btree::{BTree, Finger};
 pub use hash::Hash;
 pub(crate) use hash::ImpliedRows;
 

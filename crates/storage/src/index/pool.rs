@@ -1,11 +1,11 @@
-//! Memory of index nodes: type-stable, found by number, recycled at once.
+//! Memory of index nodes: type-stable, recycled at once.
 
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::collections::BTreeMap;
 
 use sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use sync::{Backoff, Growing, Latched, Padded, VersionLatch, VersionLatchGuard, hushed, workers};
+use sync::{Growing, Latched, Padded, VersionLatch, VersionLatchGuard, hushed, workers};
 
 use crate::arena::{self, Chunk, HUGE};
 use crate::part::is_in;
@@ -13,7 +13,8 @@ use crate::part::is_in;
 /// Chunks of a slab: the first serves the declared size, each further one doubles the slab.
 const CHUNKS: usize = 28;
 
-/// A sequence that only grows and whose elements never move.
+/// A sequence that only grows and whose elements never move. Threads make elements side by side, and nobody waits until
+/// those before are made: whoever looks for an element by its number knows already that it was made.
 pub(super) struct Slab<T> {
     /// The first chunk has room for `1 << shift` elements.
     shift: u32,
@@ -25,10 +26,10 @@ pub(super) struct Slab<T> {
 /// The fields that are written as a slab grows.
 #[derive(Default)]
 struct Growth {
-    /// The number of elements made; all elements below it exist, and so do their chunks.
-    len: AtomicUsize,
     /// The number of elements made or being made.
-    reserved: AtomicUsize,
+    len: AtomicUsize,
+    /// Whether a thread gave up as it made elements: some below `len` were never made.
+    has_gaps: AtomicBool,
     /// The number of elements whose memory has its pages already, or is about to have them.
     populated: AtomicUsize,
     chunks: Latched<Chunks>,
@@ -57,7 +58,7 @@ impl<T> Slab<T> {
     pub(super) fn try_with_room(first: usize) -> Option<Self> {
         let slab = Self::new(first);
         let chunk = Chunk::try_new(first.checked_mul(size_of::<T>())?)?;
-        // Relaxed: `len` is published after it.
+        // Relaxed: nobody else knows the slab.
         slab.starts[0].store(chunk.start.cast().as_ptr(), Ordering::Relaxed);
         slab.growth.chunks.lock().0.push(chunk);
         Some(slab)
@@ -74,11 +75,11 @@ impl<T> Slab<T> {
         (chunk, number - (1 << (self.shift as usize + chunk - 1)))
     }
 
-    /// The number of elements.
+    /// The number of elements made or being made.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        // Acquire: pairs with the Release in `push`, so the elements below are seen whole.
-        self.growth.len.load(Ordering::Acquire)
+        // Relaxed: it says nothing about the elements.
+        self.growth.len.load(Ordering::Relaxed)
     }
 
     /// The address of an element that was made before this call.
@@ -96,19 +97,12 @@ impl<T> Slab<T> {
         self.growth.chunks.lock().0.iter().any(|chunk| chunk.has(address))
     }
 
-    /// An element, if it was made.
-    #[inline]
-    pub(super) fn get(&self, number: usize) -> Option<&T> {
-        // SAFETY: the element was written before `len` grew past it, and is only shared since.
-        (number < self.len()).then(|| unsafe { &*self.address(number) })
-    }
-
-    /// An element that was made.
+    /// An element.
     ///
     /// # Safety
-    /// That it was made happened before this call.
+    /// The element was made, and that happened before this call.
     #[inline]
-    pub(super) unsafe fn get_made(&self, number: usize) -> &T {
+    pub(super) unsafe fn get(&self, number: usize) -> &T {
         // SAFETY: the caller knows that the element was written, and it is only shared since.
         unsafe { &*self.address(number) }
     }
@@ -126,12 +120,12 @@ impl<T> Slab<T> {
         unsafe { made.expect("one element").as_ref() }
     }
 
-    /// Makes `count` elements; `make` is given the number of each, and `tell` what was made. Threads make elements
-    /// side by side, and publish them in the order of their numbers.
+    /// Makes `count` elements; `make` is given the number of each, and `tell` what was made. Nobody but the caller
+    /// knows them.
     fn push_all(&self, count: usize, mut make: impl FnMut(usize) -> T, mut tell: impl FnMut(NonNull<T>)) {
-        let Growth { reserved, len, .. } = &*self.growth;
-        // Relaxed: each number is given once; nobody but the caller knows the elements before they are published.
-        let first = reserved.fetch_add(count, Ordering::Relaxed);
+        let unless_done = MarkGaps(&self.growth.has_gaps);
+        // Relaxed: each number is given once.
+        let first = self.growth.len.fetch_add(count, Ordering::Relaxed);
         let mut current = None;
         for number in first..first + count {
             let (chunk, place) = self.place(number);
@@ -144,12 +138,7 @@ impl<T> Slab<T> {
             unsafe { at.write(make(number)) };
             tell(at);
         }
-        let mut backoff = Backoff::new();
-        // Acquire and Release: whoever sees the new length sees the elements of all who published before.
-        while len.load(Ordering::Acquire) != first {
-            backoff.snooze();
-        }
-        len.store(first + count, Ordering::Release);
+        core::mem::forget(unless_done);
     }
 
     /// The elements of a chunk. The chunk, and the chunks before it, are made if they do not exist.
@@ -211,7 +200,8 @@ impl<T> Slab<T> {
 
 impl<T> Drop for Slab<T> {
     fn drop(&mut self) {
-        if core::mem::needs_drop::<T>() {
+        // Elements beside a gap are forgotten rather than dropped: nobody knows where the gap is.
+        if core::mem::needs_drop::<T>() && !self.growth.has_gaps.load(Ordering::Relaxed) {
             for number in 0..self.len() {
                 // SAFETY: the element was made, and every reference to it has ended with the slab's life.
                 unsafe { self.address(number).drop_in_place() };
@@ -220,23 +210,30 @@ impl<T> Drop for Slab<T> {
     }
 }
 
+/// Marks a slab when it is dropped.
+struct MarkGaps<'s>(&'s AtomicBool);
+
+impl Drop for MarkGaps<'_> {
+    fn drop(&mut self) {
+        // Relaxed: read by whoever has the slab alone.
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A thing at which readers may still look when it is given back.
 pub(super) trait Node {
     /// Makes a new node.
-    fn new(number: usize) -> Self;
+    fn new() -> Self;
     /// Its latch.
     fn latch(&self) -> &VersionLatch;
 }
-
-/// The number of the first node that was made apart.
-const APART: usize = 1 << 31;
 
 /// The maximum number of stocks of fresh nodes: threads rarely share one. One in models, which try all orders.
 const STOCKS: usize = if cfg!(loom) { 1 } else { 2_048 };
 /// Nodes of an index for each of its stocks: a small index has little memory ahead of its use.
 const NODES_PER_STOCK: usize = 64;
 /// Nodes that are made at a time for a stock, at least and at most: one in `AHEAD_SHARE` of those of the index for each
-/// stock. Many threads that make few at a time wait for each other: they publish them one after the other.
+/// stock. The numbers of nodes are drawn from one word: the fewer are made at a time, the more often.
 const AHEAD: usize = if cfg!(loom) { 1 } else { 8 };
 const AHEAD_MAX: usize = 8 * AHEAD;
 const AHEAD_SHARE: usize = 8;
@@ -312,7 +309,7 @@ impl<T: Node> Pool<T> {
         let Nodes(fresh) = &mut *self.stocks.make(thread % stocks).lock();
         if fresh.is_empty() {
             let ahead = (len / stocks / AHEAD_SHARE).clamp(AHEAD, AHEAD_MAX);
-            self.slab.push_all(ahead, T::new, |node| fresh.push(node));
+            self.slab.push_all(ahead, |_| T::new(), |node| fresh.push(node));
         }
         let node = fresh.pop().expect("nodes were just made");
         // SAFETY: as above.
@@ -332,7 +329,7 @@ impl<T: Node> Pool<T> {
         let mut fresh = fresh.lock();
         let Nodes(nodes) = fresh.entry(near).or_default();
         if nodes.is_empty() {
-            slab.push_all(AHEAD, |number| T::new(APART + number), |node| nodes.push(node));
+            slab.push_all(AHEAD, |_| T::new(), |node| nodes.push(node));
             nodes.reverse();
         }
         let node = nodes.pop().expect("nodes were just made");
@@ -348,18 +345,6 @@ impl<T: Node> Pool<T> {
         free.0.push(NonNull::from(node));
         // Relaxed: a hint.
         self.has_free.store(true, Ordering::Relaxed);
-    }
-
-    /// A node by the number with which it was made.
-    #[inline]
-    pub(super) fn get(&self, number: usize) -> Option<&T> {
-        if sync::IS_STEPPED
-            && let Some(apart) = &self.apart
-            && number >= APART
-        {
-            return apart.slab.get(number - APART);
-        }
-        self.slab.get(number)
     }
 
     /// See [`Slab::populate_ahead`].
@@ -426,10 +411,11 @@ mod tests {
         let addresses: Vec<_> =
             (0..10_000).map(|_| core::ptr::from_ref(slab.push(|number| number))).collect();
         for (number, &address) in addresses.iter().enumerate() {
-            let element = slab.get(number).expect("it was made");
+            // SAFETY: it was made above.
+            let element = unsafe { slab.get(number) };
             assert_eq!((*element, core::ptr::from_ref(element)), (number, address));
         }
-        assert!(slab.get(addresses.len()).is_none());
+        assert_eq!(slab.len(), addresses.len());
         assert_eq!(slab.bytes(), addresses.len() * size_of::<usize>());
     }
 
@@ -449,14 +435,36 @@ mod tests {
                     },
                 );
             }
-            // Published when the call returns.
-            assert!(numbers.iter().all(|number| slab.get(*number) == Some(&(worker, *number))));
-            numbers
+            (worker, numbers)
         });
-        let mut numbers: Vec<usize> = made.into_iter().flatten().collect();
+        for (worker, numbers) in &made {
+            // SAFETY: they were made before the threads ended.
+            assert!(numbers.iter().all(|&number| unsafe { *slab.get(number) } == (*worker, number)));
+        }
+        let mut numbers: Vec<usize> = made.into_iter().flat_map(|(_, numbers)| numbers).collect();
         numbers.sort_unstable();
         assert!(numbers.into_iter().eq(0..4 * EACH), "each number is given once");
         assert_eq!(slab.len(), 4 * EACH);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_makes_elements_before() {
+        let slab = Slab::new(4);
+        let (at_work, others_done) = (sync::Barrier::new(2), sync::Barrier::new(2));
+        workers::run(2, false, |worker| {
+            if worker == 0 {
+                slab.push(|number| {
+                    at_work.wait().expect("no thread panics");
+                    others_done.wait().expect("no thread panics");
+                    number
+                });
+            } else {
+                at_work.wait().expect("no thread panics");
+                assert_eq!(*slab.push(|number| number), 1);
+                others_done.wait().expect("no thread panics");
+            }
+        });
+        assert_eq!(slab.len(), 2);
     }
 
     #[test]
@@ -470,7 +478,8 @@ mod tests {
             assert!(ahead > number || number + 1 < step, "{ahead} at element {number}");
         }
         for number in 0..3 * step {
-            let element = slab.get(number).expect("it was made");
+            // SAFETY: it was made above.
+            let element = unsafe { slab.get(number) };
             assert_eq!((element[0], element[511]), (number, number));
         }
     }
@@ -486,10 +495,23 @@ mod tests {
         assert_eq!(std::rc::Rc::strong_count(&element), 1);
     }
 
+    #[test]
+    fn a_slab_with_a_gap_drops_nothing() {
+        let element = std::rc::Rc::new(());
+        let slab = Slab::new(2);
+        slab.push(|_| element.clone());
+        let make = |_| panic!("no memory");
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| slab.push(make)));
+        assert!(result.is_err());
+        slab.push(|_| element.clone());
+        drop(slab);
+        assert_eq!(std::rc::Rc::strong_count(&element), 3);
+    }
+
     struct Plain(VersionLatch);
 
     impl Node for Plain {
-        fn new(_number: usize) -> Self {
+        fn new() -> Self {
             Self(VersionLatch::new())
         }
 
@@ -502,7 +524,8 @@ mod tests {
     fn a_large_pool_has_several_stocks_and_a_small_one_has_one() {
         let pool: Pool<Plain> = Pool::new(2);
         let number = |node: &Plain| {
-            let is_it = |at: &usize| pool.get(*at).is_some_and(|it| core::ptr::eq(it, node));
+            // SAFETY: made by this thread.
+            let is_it = |at: &usize| core::ptr::eq(unsafe { pool.slab.get(*at) }, node);
             (0..pool.slab.len()).find(is_it).expect("it is of the pool")
         };
         let mut taken = std::collections::BTreeSet::new();

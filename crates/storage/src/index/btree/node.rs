@@ -69,21 +69,18 @@ pub(super) struct Leaf<K: OrderedKey, L, const N: usize> {
     live: AtomicU8,
     /// The position of the last key that was added.
     last: AtomicU8,
-    /// The leaf's number in its pool.
-    pub(super) number: u32,
     keys: [K::Slot; N],
     rows: [AtomicPtr<u8>; N],
 }
 
 impl<K: OrderedKey, L: LeafMeta, const N: usize> Node for Leaf<K, L, N> {
-    fn new(number: usize) -> Self {
+    fn new() -> Self {
         const { assert!(N >= 2 && N < NOWHERE as usize, "a leaf splits in two, and counts in bytes") };
         Self {
             head: LeafHead::default(),
             used: AtomicU8::new(0),
             live: AtomicU8::new(0),
             last: AtomicU8::new(NOWHERE),
-            number: u32::try_from(number).expect("memory ends before four billion leaves"),
             keys: no_keys::<K, N>(),
             rows: core::array::from_fn(|_| AtomicPtr::default()),
         }
@@ -281,7 +278,7 @@ pub(super) struct Inner<K: OrderedKey, const N: usize> {
 }
 
 impl<K: OrderedKey, const N: usize> Node for Inner<K, N> {
-    fn new(_number: usize) -> Self {
+    fn new() -> Self {
         const { assert!(N >= 4 && N < NOWHERE as usize, "halves have two children, and counts are bytes") };
         Self {
             latch: VersionLatch::new(),

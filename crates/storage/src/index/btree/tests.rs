@@ -41,7 +41,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                 }
                 Child::Leaf(leaf) => {
                     assert_eq!(leaf.head.latch.current() & 3, 0, "a reachable node is neither held nor gone");
-                    assert!(core::ptr::eq(leaf, self.leaves.get(leaf.number as usize).expect("it was made")));
+                    assert!(self.leaves.has(core::ptr::from_ref(leaf).addr()));
                     let all: Vec<K> = (0..leaf.used()).map(|at| leaf.key(at)).collect();
                     assert!(all.is_sorted_by(|a, b| a < b) && all.iter().all(|&key| answers_for(key)));
                     let live: Vec<K> = (0..leaf.used())
@@ -82,14 +82,12 @@ fn agrees_with_model<K: TestKey, const LEAF: usize, const INNER: usize>(
     let tree: BTree<K, (), LEAF, INNER> = BTree::with_prefixes(suffix_bits);
     let mut model: BTreeMap<K, u64> = BTreeMap::new();
     let mut random = Random(seed << 32);
-    let mut finger = Finger::default();
     for turn in 0..operations {
         let key = K::nth(random.below(keys), keys);
         let is_growing = (turn * 8 / operations).is_multiple_of(2);
         match random.below(16) {
-            0..6 if is_growing => insert(&tree, &mut model, key, turn, None),
-            0..9 if is_growing => insert(&tree, &mut model, key, turn, Some(&mut finger)),
-            0..2 => insert(&tree, &mut model, key, turn, None),
+            0..9 if is_growing => insert(&tree, &mut model, key, turn),
+            0..2 => insert(&tree, &mut model, key, turn),
             2..12 => remove(&tree, &mut model, key, turn),
             12..14 => {
                 let mut misses = 0;
@@ -141,12 +139,8 @@ fn insert<K: TestKey, const LEAF: usize, const INNER: usize>(
     model: &mut BTreeMap<K, u64>,
     key: K,
     turn: u64,
-    finger: Option<&mut Finger<K>>,
 ) {
-    let Ok(inserted) = match finger {
-        Some(finger) => tree.insert_near(key, row(turn), finger, &mut Unwatched),
-        None => tree.insert(key, row(turn), &mut Unwatched),
-    };
+    let Ok(inserted) = tree.insert(key, row(turn), &mut Unwatched);
     match model.get(&key) {
         Some(&number) => assert_eq!(inserted, Inserted::Exists(row(number))),
         None => assert_eq!(inserted, Inserted::Added),
@@ -233,40 +227,20 @@ fn a_tree_of_standard_nodes_agrees_with_the_model() {
 
 #[test]
 fn ascending_runs_fill_their_leaves_wherever_they_are() {
-    for with_finger in [false, true] {
-        let tree: BTree<u64, ()> = BTree::new();
-        let mut finger = Finger::default();
-        let mut count = 0;
-        for turn in 0..200 {
-            for run in 0..10 {
-                for line in 0..15 {
-                    let key = run << 32 | turn << 8 | line;
-                    let Ok(inserted) = if with_finger {
-                        tree.insert_near(key, row(key), &mut finger, &mut Unwatched)
-                    } else {
-                        tree.insert(key, row(key), &mut Unwatched)
-                    };
-                    assert_eq!(inserted, Inserted::Added);
-                    count += 1;
-                }
+    let tree: BTree<u64, ()> = BTree::new();
+    let mut count = 0;
+    for turn in 0..200 {
+        for run in 0..10 {
+            for line in 0..15 {
+                let key = run << 32 | turn << 8 | line;
+                let Ok(inserted) = tree.insert(key, row(key), &mut Unwatched);
+                assert_eq!(inserted, Inserted::Added);
+                count += 1;
             }
         }
-        assert_eq!(tree.check().len(), count);
-        assert!(count / tree.leaves() >= 28, "{count} entries in {} leaves", tree.leaves());
     }
-}
-
-#[test]
-fn a_finger_serves_the_tree_that_it_served_last() {
-    let (one, other) = (Tiny::<u64>::new(), Tiny::<u64>::new());
-    let mut finger = Finger::default();
-    for key in 0..100 {
-        for tree in [&one, &other, &other] {
-            let Ok(_) = tree.insert_near(key, row(key), &mut finger, &mut Unwatched);
-        }
-    }
-    assert_eq!(one.check(), other.check());
-    assert_eq!(one.len(), 100);
+    assert_eq!(tree.check().len(), count);
+    assert!(count / tree.leaves() >= 28, "{count} entries in {} leaves", tree.leaves());
 }
 
 #[test]
@@ -603,13 +577,12 @@ fn one_thread_wins_each_time(suffix_bits: u32) {
     let tree: Tiny<u64> = Tiny::with_prefixes(suffix_bits);
     let ledgers = workers::run(4, false, |worker| {
         let mut random = Random((worker as u64) << 40);
-        let mut finger = Finger::default();
         let mut balance = vec![0_i64; KEYS as usize];
         for turn in 0..60_000 {
             let key = random.below(KEYS);
             if random.below(2) == 0 {
                 let mine = row(turn * 4 + worker as u64);
-                let Ok(inserted) = tree.insert_near(key, mine, &mut finger, &mut Unwatched);
+                let Ok(inserted) = tree.insert(key, mine, &mut Unwatched);
                 balance[key as usize] += i64::from(inserted == Inserted::Added);
             } else if let Some(found) = tree.peek(key) {
                 balance[key as usize] -= i64::from(tree.remove(key, found, |()| true));

@@ -50,6 +50,17 @@ impl<K: OrderedKey, L: LeafMeta> fmt::Debug for Implicit<K, L> {
     }
 }
 
+impl<K: OrderedKey, L: LeafMeta> Implicit<K, L> {
+    /// The number of buckets that are made.
+    pub(super) fn made(&self) -> usize {
+        hushed(|| {
+            // They are made under the latch.
+            let _numbers = self.numbers.lock();
+            self.buckets.len()
+        })
+    }
+}
+
 impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
     /// An index with the buckets for `rows` rows, none of which is made. [`imply`](Self::imply) follows.
     pub(crate) fn try_implicit(rows: usize) -> Option<Self> {
@@ -82,14 +93,16 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
         hushed(|| {
             let mut numbers = implicit.numbers.lock();
             if let Some(at) = numbers.get(number as u64) {
-                return implicit.buckets.get(at).expect("it was made");
+                // SAFETY: it was made under the latch.
+                return unsafe { implicit.buckets.get(at) };
             }
             let nth = numbers.len();
             if nth == implicit.buckets.len() {
-                (0..SCATTERED).for_each(|_| _ = implicit.buckets.push(super::Node::new));
+                (0..SCATTERED).for_each(|_| _ = implicit.buckets.push(|_| super::Node::new()));
             }
             let at = scattered(nth, implicit.buckets.len());
-            let bucket = implicit.buckets.get(at).expect("it was just made");
+            // SAFETY: as above.
+            let bucket = unsafe { implicit.buckets.get(at) };
             numbers.set(number as u64, at);
             let drawn = (number as u64).hash();
             let crowd = implicit.crowds.partition_point(|&share| share < drawn);

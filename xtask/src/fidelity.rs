@@ -66,7 +66,7 @@ fn table(claims: &[Value]) -> String {
         // Without the section of the paper.
         let place = text(&claim["source"]["place"]);
         let paper = place.rsplit_once(", ").map_or(&*place, |(paper, _)| paper);
-        let mut source = format!("{paper} | {} | {}", text(&claim["claim"]), text(&claim["condition"]));
+        let mut of_claim = format!("{paper} | {} | {}", text(&claim["claim"]), text(&claim["condition"]));
         let relations = claim["relations"].as_array().into_iter().flatten();
         let mut head = format!("{} ({})", text(&claim["name"]), text(&claim["verdict"]));
         for relation in relations {
@@ -80,11 +80,11 @@ fn table(claims: &[Value]) -> String {
                 let trust = text(&claim["trust"]);
                 writeln!(
                     lines,
-                    "| {head} | {source} | {says} | {wanted} | {found} ({low} .. {high}) | {outcome} | {trust} |"
+                    "| {head} | {of_claim} | {says} | {wanted} | {found} ({low} .. {high}) | {outcome} | {trust} |"
                 )
                 .expect("a string takes any text");
                 head.clear();
-                " |  | ".clone_into(&mut source);
+                " |  | ".clone_into(&mut of_claim);
             }
         }
     }

@@ -284,6 +284,9 @@ impl Simulate {
 pub(crate) struct Sweep {
     /// A recipe, in TOML: see `docs/book/sweeps.md`
     pub(crate) recipe: PathBuf,
+    /// Make the runs of a whole figure, where the recipe has a part of it that takes an hour or less
+    #[arg(long)]
+    pub(crate) whole: bool,
     /// The directory of the results; results that are there are not measured again [default: the recipe's name]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -524,12 +527,16 @@ pub(crate) enum Form {
 }
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Reproduce {
     /// The experiment: see `contend reproduce --list`
     pub(crate) id: Option<String>,
     /// List all experiments and whether they can be run; run none
     #[arg(long, conflicts_with_all = ["id", "out", "budget", "dry_run", "repeat", "seed", "jobs"])]
     pub(crate) list: bool,
+    /// Make the runs of a whole figure, where the recipe has a part of it that takes an hour or less
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) whole: bool,
     /// The directory of the results; results that are there are not measured again [default: the id in small letters]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

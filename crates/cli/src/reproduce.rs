@@ -1,5 +1,6 @@
 //! `contend reproduce`: runs the recipes of an experiment of the literature, and gives the verdict on its claim.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use lab::reproduce::{self, Experiment, Finding, Retest, Status};
@@ -13,7 +14,7 @@ use crate::sweep::left;
 use crate::{INTERRUPTED, exit_code, live};
 
 /// A recipe by its name and text, with its sweep.
-type Named = (String, &'static str, Sweep);
+type Named = (String, Cow<'static, str>, Sweep);
 
 pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut Out) -> Result<u8, Refusal> {
     if args.list {
@@ -66,7 +67,7 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
     let mut ended = Ok(());
     let mut results = Vec::new();
     for (name, text, sweep) in sweeps {
-        store.keep_recipe(text)?;
+        store.keep_recipe(&text)?;
         ended = ended.and_then(|()| make_all(Measuring::new(&sweep, &store)?, args.jobs.jobs, "", out));
         let summary = Summary::new(&sweep, &store)?;
         results.push((name, sweep, summary));
@@ -87,7 +88,7 @@ pub(crate) fn reproduce(catalogue: Catalogue, args: &args::Reproduce, out: &mut 
 
 /// Returns the same sweeps on machines that differ in a constant.
 fn changed(sweeps: &[Named], change: &ConstantChange) -> Result<Vec<Named>, Refusal> {
-    let sweep = |(name, text, sweep): &Named| Ok((name.clone(), *text, sweep.changed(change)?));
+    let sweep = |(name, text, sweep): &Named| Ok((name.clone(), text.clone(), sweep.changed(change)?));
     sweeps.iter().map(sweep).collect()
 }
 
@@ -135,7 +136,7 @@ impl<'a> Simulated<'a> {
     ) -> Result<Option<Finding<'a>>, Refusal> {
         let mut results = Vec::new();
         for (name, text, sweep) in sweeps {
-            self.store.keep_recipe(text)?;
+            self.store.keep_recipe(&text)?;
             let ended = make_all(Measuring::new(&sweep, self.store)?, self.args.jobs.jobs, about, out);
             let missing = self.store.missing(&sweep)?.len();
             if missing > 0 {
@@ -186,15 +187,27 @@ fn sweeps(
     args: &args::Reproduce,
 ) -> Result<Vec<Named>, Refusal> {
     let mut sweeps = Vec::new();
+    let mut has_part = false;
     for name in &experiment.recipes {
-        let text = reproduce::recipe(name).expect("it is ready, so its recipes are there");
-        let mut recipe = Recipe::parse(catalogue, text)?;
+        let mut text = Cow::from(reproduce::recipe(name).expect("it is ready, so its recipes are there"));
+        let mut recipe = Recipe::parse(catalogue, &text)?;
+        if args.whole && recipe.whole.is_some() {
+            text = Recipe::text_of_whole(&text).into();
+            recipe = Recipe::parse(catalogue, &text)?;
+        }
+        has_part |= recipe.whole.is_some();
         recipe.seed = args.seed.unwrap_or(recipe.seed);
         let repeat = if args.constants.is_empty() { recipe.repeat } else { 1 };
         recipe.repeat = args.repeat.unwrap_or(repeat);
         let share = args.budget.map(|minutes| minutes / experiment.recipes.len() as f64);
         recipe.budget_minutes = share.or(recipe.budget_minutes);
         sweeps.push((name.clone(), text, Sweep::new(catalogue, recipe, &build(catalogue)?)?));
+    }
+    if args.whole && !has_part {
+        let id = &experiment.id;
+        return Err(Refusal(format!(
+            "the recipes of {id} take no part of a larger figure: leave `--whole` out"
+        )));
     }
     Ok(sweeps)
 }

@@ -59,11 +59,15 @@ pub(crate) fn sweep(catalogue: Catalogue, args: &args::Sweep, out: &mut Out) -> 
 /// Reads the recipe; returns it with the text that it was read from.
 fn planned(catalogue: Catalogue, args: &args::Sweep) -> Result<(Sweep, String), Refusal> {
     let name = args.recipe.display();
-    let text = fs::read_to_string(&args.recipe).map_err(|error| {
+    let mut text = fs::read_to_string(&args.recipe).map_err(|error| {
         Refusal(format!("`{name}`: cannot be read ({error}): give the path of a recipe, a file in TOML"))
     })?;
     let in_recipe = |refusal: Refusal| Refusal(format!("`{name}`: {refusal}"));
     let mut recipe = Recipe::parse(catalogue, &text).map_err(in_recipe)?;
+    if args.whole && !recipe.is_whole {
+        text = Recipe::text_of_whole(&text);
+        recipe = Recipe::parse(catalogue, &text).map_err(in_recipe)?;
+    }
     if let Some(minutes) = args.budget {
         if !(0.0..=100_000.0).contains(&minutes) {
             return Err(Refusal(format!("`--budget {minutes}`: give a number of minutes from 0 to 100000")));

@@ -85,6 +85,8 @@ impl Ground {
             vary: BTreeMap::new(),
             variants: Vec::new(),
             why: BTreeMap::new(),
+            whole: None,
+            is_whole: false,
             change: None,
         };
         Ok(Self { catalogue, space, axes, build: build.to_owned(), recipe })

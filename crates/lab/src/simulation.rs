@@ -349,8 +349,8 @@ pub(crate) fn notes<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Vec<String> 
     let wide = simulated.iter().copied().filter(is_wide).count();
     let short = (wide > 0).then(|| {
         format!(
-            "SHORT: of {}, {wide} committed too little: the 95% interval of the throughput of one such run reaches \
-             further than {} to either side.",
+            "SHORT: of {}, {wide} committed too little for a narrow interval: the 95% interval of the throughput of such \
+             a run reaches further than {} to either side, or is unknown; more `txns` narrow it.",
             plural(simulated.len(), "simulated run"),
             percent(ERROR_MAX)
         )
@@ -606,7 +606,10 @@ mod tests {
         let runs = [Some(0.01), Some(0.029), Some(0.031), None].map(run);
         assert_eq!(notes(&runs[..2]).len(), 1, "nothing is said of narrow intervals");
         let said = notes(&runs);
-        assert!(said[1].starts_with("SHORT: of 4 simulated runs, 2 committed too little"), "{said:?}");
+        assert!(
+            said[1].starts_with("SHORT: of 4 simulated runs, 2 committed too little for a narrow interval"),
+            "{said:?}"
+        );
         assert!(notes(&[Run::default()]).is_empty(), "of native runs nothing is said");
     }
 

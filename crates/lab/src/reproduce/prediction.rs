@@ -14,6 +14,9 @@ use crate::text::{Lines, percent};
 /// The error of a simulated ratio beyond which only the order of ratios is trusted.
 const ERROR_MAX: f64 = 0.30;
 
+/// Stands for the day, and for what was compared before it, until whoever keeps the predictions writes them.
+const TO_FILL_IN: &str = "on .., before ..";
+
 /// The predictions of an experiment.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -91,7 +94,7 @@ pub fn predictions(finding: &Finding<'_>) -> String {
         })
     });
     let (experiment, figures) = (finding.experiment.id.clone(), figures.collect());
-    let made = "on .., before ..".to_owned();
+    let made = TO_FILL_IN.to_owned();
     Predictions { experiment, machines, made, recipes_had: None, figures }.text()
 }
 
@@ -300,6 +303,14 @@ mod tests {
             }];
         }
         finding
+    }
+
+    #[test]
+    fn predictions_that_are_kept_say_when_they_were_made() {
+        for one in all_written() {
+            assert!(!one.made.contains(".."), "{}: fill in `made`", one.experiment);
+        }
+        assert!(TO_FILL_IN.contains(".."));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::{Arrival, Catalogue, ClientMode, MemoryPolicy, Placement, Refusal, Re
 /// The definition of a sweep: its workload, its schemes, and its settings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of the file")]
 pub struct Recipe {
     /// A sentence that says what the sweep is to show.
     pub title: String,
@@ -60,6 +61,11 @@ pub struct Recipe {
     /// For each setting that is not, or not always, at its standard value, the reason.
     #[serde(default)]
     pub why: BTreeMap<String, String>,
+    /// The values of the whole figure of a work, if the recipe has a part of it that takes an hour or less.
+    pub whole: Option<WholeFigure>,
+    /// Whether the values of [`whole`](Self::whole) take the place of the others.
+    #[serde(default)]
+    pub is_whole: bool,
     /// The change of a constant of the simulated machines, if they are to differ from those that the recipe names. A
     /// machine that has no such constant is not changed.
     #[serde(skip)]
@@ -74,6 +80,22 @@ pub struct RecipeVariant {
     /// The settings, by name.
     #[serde(flatten)]
     pub settings: BTreeMap<String, Scalar>,
+}
+
+/// The values of a whole figure: they replace those of the recipe that have the same name.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WholeFigure {
+    /// The schemes, unless they are the same.
+    #[serde(default)]
+    schemes: Vec<String>,
+    #[serde(default)]
+    settings: BTreeMap<String, Scalar>,
+    #[serde(default)]
+    vary: BTreeMap<String, Vec<Scalar>>,
+    /// The variants, unless they are the same.
+    #[serde(default)]
+    variants: Vec<RecipeVariant>,
 }
 
 /// The file system in memory that Linux has everywhere.
@@ -174,9 +196,41 @@ impl Recipe {
     pub fn parse(catalogue: Catalogue, text: &str) -> Result<Self, Refusal> {
         let mut recipe: Self =
             toml::from_str(text).map_err(|error| Refusal(error.to_string().trim_end().to_owned()))?;
-        recipe.schemes = named(catalogue, &recipe.schemes)?;
-        recipe.judge(catalogue)?;
-        Ok(recipe)
+        let is_whole = recipe.is_whole;
+        let mut whole = recipe.whole.clone().map(|whole| recipe.clone().with(whole));
+        for recipe in whole.iter_mut().chain([&mut recipe]) {
+            recipe.schemes = named(catalogue, &recipe.schemes)?;
+            recipe.judge(catalogue)?;
+        }
+        match whole {
+            Some(whole) if is_whole => Ok(whole),
+            None if is_whole => Err(Refusal(
+                "the recipe has no `[whole]`, so it takes no part of a larger figure: leave `is_whole` or `--whole` out"
+                    .to_owned(),
+            )),
+            _ => Ok(recipe),
+        }
+    }
+
+    /// Returns the text of a recipe that takes the values of its `[whole]`.
+    pub fn text_of_whole(text: &str) -> String {
+        // Before the first table, and after nothing: the values of a recipe's head may be in any order.
+        format!("is_whole = true\n{text}")
+    }
+
+    fn with(mut self, whole: WholeFigure) -> Self {
+        if !whole.schemes.is_empty() {
+            self.schemes = whole.schemes;
+        }
+        if !whole.variants.is_empty() {
+            self.variants = whole.variants;
+        }
+        // A setting that is fixed in one may vary in the other.
+        self.settings.retain(|name, _| !whole.vary.contains_key(name));
+        self.vary.retain(|name, _| !whole.settings.contains_key(name));
+        self.settings.extend(whole.settings);
+        self.vary.extend(whole.vary);
+        self
     }
 
     /// Returns the axes: the names of the settings that vary, with their values. The axis of variants comes first.
@@ -463,6 +517,27 @@ mod tests {
                 "{name}"
             );
         }
+    }
+
+    #[test]
+    fn the_values_of_the_whole_figure_replace_those_of_its_part() {
+        let text = RECIPE.replace(
+            "[why]",
+            "[whole]\nschemes = [\"silo\", \"mocc\"]\nsettings = { workers = 2 }\n\
+             vary = { \"ycsb.theta\" = [0.0, 0.5, 0.9] }\n[why]",
+        );
+        let values = |recipe: &Recipe| {
+            (recipe.schemes.clone(), recipe.settings["workers"].clone(), recipe.vary["ycsb.theta"].len())
+        };
+        let both = |one: &str, other: &str| vec![one.to_owned(), other.to_owned()];
+        let part = Recipe::parse(catalogue(), &text).expect("legal");
+        assert_eq!(values(&part), (both("silo", "no_wait"), Scalar::Int(1), 2));
+        let whole = Recipe::parse(catalogue(), &Recipe::text_of_whole(&text)).expect("legal");
+        assert_eq!(values(&whole), (both("silo", "mocc"), Scalar::Int(2), 3));
+        assert_eq!(whole.settings["ycsb.records"], Scalar::Int(1000), "the others stay");
+        assert!(refusal(&Recipe::text_of_whole(RECIPE)).contains("leave `is_whole` or `--whole` out"));
+        let wrong = text.replace("0.5, 0.9", "0.9, 0.9");
+        assert!(refusal(&wrong).contains("0.9 twice"), "the whole figure is checked with its part");
     }
 
     #[test]

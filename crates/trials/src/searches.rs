@@ -92,13 +92,21 @@ const MOVES: MixKey = at(2);
 /// overflows, whatever the number of its places, and bucket 0 is split.
 const SPLIT_BUCKET_0: Input = txn(&[
     Read(Ordered, A),
-    Insert(Points, at(1), 1),
+    Insert(Points, B, 1),
     Insert(Points, at(3), 1),
     Insert(Points, at(11), 1),
     Insert(Points, at(15), 1),
     Insert(Points, at(25), 1),
     Insert(Points, at(32), 1),
     Insert(Points, MOVES, 2),
+]);
+/// The same insertions without the first and the last one.
+const FILL_BUCKET_1: Input = txn(&[
+    Insert(Points, at(3), 1),
+    Insert(Points, at(11), 1),
+    Insert(Points, at(15), 1),
+    Insert(Points, at(25), 1),
+    Insert(Points, at(32), 1),
 ]);
 
 /// An act that makes the versions of row `A` before the last valid for a long time, in schemes that compute timestamps
@@ -380,6 +388,21 @@ pub static SEARCHES: &[SearchedProgram] = &[
         changes_often: true,
         rows: &[LoadedRows(Ordered, A, 1)],
         acts: &[&[&[txn(&[Read(Points, MOVES), Update(Ordered, A, 1)])], &[SPLIT_BUCKET_0]]],
+        ..COMMON
+    },
+    SearchedProgram {
+        name: "a_bucket_splits_behind_a_mark",
+        says: "inserts a key that a younger transaction has missed, after the index has grown, so that the key belongs \
+               to another bucket",
+        changes_often: true,
+        rows: &[LoadedRows(Points, A, 2)],
+        acts: &[
+            READ_LATE,
+            &[
+                &[txn(&[Read(Points, A), Insert(Points, MOVES, 1)])],
+                &[txn(&[Read(Points, MOVES), Update(Points, A, 2)]), FILL_BUCKET_1],
+            ],
+        ],
         ..COMMON
     },
     SearchedProgram {

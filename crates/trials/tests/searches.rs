@@ -79,6 +79,10 @@ fn bugs_that_need_a_rare_moment_are_found_by_the_programs_made_for_them() {
         ("silo", "growth_overlooked", "a_bucket_splits_behind_a_miss"),
         ("tictoc", "growth_unnoticed", "a_bucket_splits_behind_a_miss"),
         ("tictoc", "growth_overlooked", "a_bucket_splits_behind_a_miss"),
+        ("basic_to", "growth_drops_mark", "a_bucket_splits_behind_a_miss"),
+        ("mvto", "growth_drops_mark", "a_bucket_splits_behind_a_miss"),
+        ("tictoc", "growth_drops_mark", "a_bucket_splits_behind_a_mark"),
+        ("hstore", "claim_ends_before_undo", "a_key_is_inserted_where_another_was_rolled_back"),
         ("silo", "reuses_early", "memory_serves_again"),
     ] {
         let report = search(scheme, Some(plant), &SEARCHES_ONLY);

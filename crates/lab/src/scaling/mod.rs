@@ -472,6 +472,20 @@ mod tests {
     }
 
     #[test]
+    fn the_time_that_is_left_goes_by_the_workers_of_the_points() {
+        let schemes = Some("silo".to_owned());
+        let machine = Some("hpe-superdome-flex".to_owned());
+        let request = Request { schemes, machine, ..Request::new("ycsb") };
+        let question = ScalingQuestion { request, cores: vec![1, 3], factors: Vec::new() };
+        let study = Scaling::new(crate::registry::tests::catalogue(), &question).expect("possible");
+        assert_eq!(study.progress(&[None, None], 1.0), "[0/2] ycsb: simulating");
+        let simulation = Some(Simulation { host_s: 8.0, ..Simulation::default() });
+        let run = Run { simulation, warmed_up_s: 0.5, measured_s: 1.5, ..Run::default() };
+        let says = study.progress(&[Some(run), None], 10.0);
+        assert_eq!(says, "[1/2] ycsb: 4 seconds of the host for a simulated one; about 30 s left");
+    }
+
+    #[test]
     fn the_time_of_footprints_is_shown_where_some_scheme_has_any() {
         let run = |footprint| {
             let breakdown =

@@ -69,6 +69,7 @@ pub const ENTRY: Entry = Entry {
         Planted::new(&parts::plants::LOCKS_UNSORTED),
         Planted::new(&engine::plants::MOVES_UNASKED),
         Planted::new(&storage::plants::SPLIT_DROPS_MARK),
+        Planted::new(&storage::plants::GROWTH_DROPS_MARK),
         Planted::new(&storage::plants::UNLINK_DROPS_MARK),
         Planted::new(&storage::plants::REUSES_AT_ONCE),
         Planted::new(&storage::plants::REUSES_EARLY),

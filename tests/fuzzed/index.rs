@@ -13,7 +13,7 @@ use core::num::NonZero;
 use core::ops::{Bound, ControlFlow};
 use std::collections::BTreeMap;
 
-use storage::index::{BTree, Finger, Hash, Inserted, LeafRef, RowPtr, Visitor};
+use storage::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor};
 use storage::{Direction, LeafMeta, Meta, OrderedKey, Watcher, places_beside};
 use sync::atomic::{AtomicU64, Ordering};
 
@@ -126,7 +126,7 @@ fn number(row: RowPtr) -> u64 {
     row.address() as u64 / 8 - 1
 }
 
-/// The operations of both kinds of index. A hash index ignores fingers, and has no order.
+/// The operations of both kinds of index. A hash index has no order.
 trait Subject<K: OrderedKey, L: LeafMeta> {
     fn get<'t>(&'t self, key: K, missed: impl FnMut(LeafRef<'t, L>)) -> Option<RowPtr>;
     fn peek(&self, key: K) -> Option<RowPtr>;
@@ -134,7 +134,6 @@ trait Subject<K: OrderedKey, L: LeafMeta> {
         &'t self,
         key: K,
         row: RowPtr,
-        finger: Option<&mut Finger<K>>,
         watch: &mut W,
     ) -> Result<Inserted, W::Stop>;
     fn remove(&self, key: K, row: RowPtr, is_allowed: bool) -> bool;
@@ -173,13 +172,9 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> Subject<
         &'t self,
         key: K,
         row: RowPtr,
-        finger: Option<&mut Finger<K>>,
         watch: &mut W,
     ) -> Result<Inserted, W::Stop> {
-        match finger {
-            Some(finger) => self.insert_near(key, row, finger, watch),
-            None => self.insert(key, row, watch),
-        }
+        self.insert(key, row, watch)
     }
 
     fn remove(&self, key: K, row: RowPtr, is_allowed: bool) -> bool {
@@ -229,7 +224,6 @@ impl<K: OrderedKey, L: LeafMeta> Subject<K, L> for Hash<K, L> {
         &'t self,
         key: K,
         row: RowPtr,
-        _finger: Option<&mut Finger<K>>,
         watch: &mut W,
     ) -> Result<Inserted, W::Stop> {
         self.insert(key, row, watch)
@@ -383,7 +377,6 @@ struct Case<'t, K, L, S> {
     subject: &'t S,
     model: BTreeMap<K, u64>,
     reads: Vec<Read<'t, K, L>>,
-    finger: Finger<K>,
     suffix_bits: u32,
     /// The number of operations so far, which numbers rows and stamps reads.
     turn: u64,
@@ -395,14 +388,8 @@ fn run<'t, K: Numbered, L: Protects>(
     suffix_bits: u32,
     mut input: Bytes<'_>,
 ) {
-    let mut case: Case<'t, K, L, _> = Case {
-        subject,
-        model: BTreeMap::new(),
-        reads: Vec::new(),
-        finger: Finger::default(),
-        suffix_bits,
-        turn: 0,
-    };
+    let mut case: Case<'t, K, L, _> =
+        Case { subject, model: BTreeMap::new(), reads: Vec::new(), suffix_bits, turn: 0 };
     while !input.are_over() {
         let (what, first, second, how) = (input.next(), input.next_u16(), input.next_u16(), input.next());
         case.step(what, first % KEYS, second % KEYS, how);
@@ -443,8 +430,7 @@ impl<K: Numbered, L: Protects, S: Subject<K, L>> Case<'_, K, L, S> {
             is_refused: how & 0x70 == 0x70,
         };
         let is_refused = watch.is_refused;
-        let finger = (how & 8 != 0).then_some(&mut self.finger);
-        let inserted = self.subject.insert(key, row(number), finger, &mut watch);
+        let inserted = self.subject.insert(key, row(number), &mut watch);
         match expected {
             Some(there) => assert_eq!(inserted, Ok(Inserted::Exists(row(there)))),
             None if is_refused => assert_eq!(inserted, Err(Refused)),

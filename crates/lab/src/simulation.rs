@@ -349,8 +349,8 @@ pub(crate) fn notes<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Vec<String> 
     let wide = simulated.iter().copied().filter(is_wide).count();
     let short = (wide > 0).then(|| {
         format!(
-            "SHORT: of {}, {wide} committed too little for a narrow interval: the 95% interval of the throughput of such \
-             a run reaches further than {} to either side, or is unknown; more `txns` narrow it.",
+            "SHORT: of {}, {wide} committed too little for a narrow interval: the 95% interval of the throughput of \
+             such a run reaches further than {} to either side, or is unknown; more `txns` narrow it.",
             plural(simulated.len(), "simulated run"),
             percent(ERROR_MAX)
         )

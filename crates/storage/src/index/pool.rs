@@ -19,6 +19,8 @@ pub(super) struct Slab<T> {
     /// The first chunk has room for `1 << shift` elements.
     shift: u32,
     starts: [AtomicPtr<T>; CHUNKS],
+    /// The number of elements made or being made. Apart from what waits for a new chunk.
+    len: Padded<AtomicUsize>,
     growth: Padded<Growth>,
     owns: PhantomData<T>,
 }
@@ -26,8 +28,6 @@ pub(super) struct Slab<T> {
 /// The fields that are written as a slab grows.
 #[derive(Default)]
 struct Growth {
-    /// The number of elements made or being made.
-    len: AtomicUsize,
     /// Whether a thread gave up as it made elements: some below `len` were never made.
     has_gaps: AtomicBool,
     /// The number of elements whose memory has its pages already, or is about to have them.
@@ -48,6 +48,7 @@ impl<T> Slab<T> {
         Self {
             shift: first.ilog2(),
             starts: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
+            len: Padded::default(),
             growth: Padded::default(),
             owns: PhantomData,
         }
@@ -79,7 +80,7 @@ impl<T> Slab<T> {
     #[inline]
     pub(super) fn len(&self) -> usize {
         // Relaxed: it says nothing about the elements.
-        self.growth.len.load(Ordering::Relaxed)
+        self.len.load(Ordering::Relaxed)
     }
 
     /// The address of an element that was made before this call.
@@ -125,7 +126,7 @@ impl<T> Slab<T> {
     fn push_all(&self, count: usize, mut make: impl FnMut(usize) -> T, mut tell: impl FnMut(NonNull<T>)) {
         let unless_done = MarkGaps(&self.growth.has_gaps);
         // Relaxed: each number is given once.
-        let first = self.growth.len.fetch_add(count, Ordering::Relaxed);
+        let first = self.len.fetch_add(count, Ordering::Relaxed);
         let mut current = None;
         for number in first..first + count {
             let (chunk, place) = self.place(number);
@@ -200,7 +201,8 @@ impl<T> Slab<T> {
 
 impl<T> Drop for Slab<T> {
     fn drop(&mut self) {
-        // Elements beside a gap are forgotten rather than dropped: nobody knows where the gap is.
+        // Elements beside a gap are forgotten rather than dropped: nobody knows where the gap is. Relaxed: nobody else
+        // has the slab.
         if core::mem::needs_drop::<T>() && !self.growth.has_gaps.load(Ordering::Relaxed) {
             for number in 0..self.len() {
                 // SAFETY: the element was made, and every reference to it has ended with the slab's life.
@@ -227,6 +229,9 @@ pub(super) trait Node {
     /// Its latch.
     fn latch(&self) -> &VersionLatch;
 }
+
+/// The maximum number of nodes for which an implicit index has room at first. Room that is not used takes no memory.
+const ROOM_MAX: usize = 1 << 20;
 
 /// The maximum number of stocks of fresh nodes: threads rarely share one. One in models, which try all orders.
 const STOCKS: usize = if cfg!(loom) { 1 } else { 2_048 };
@@ -317,9 +322,12 @@ impl<T: Node> Pool<T> {
         (node, node.latch().lock().expect("a fresh node is not gone"))
     }
 
-    /// Allows [`take_apart`](Self::take_apart).
-    pub(super) fn make_apart(&mut self) {
-        self.apart = Some(Box::new(Apart { slab: Slab::new(8), fresh: Latched::default() }));
+    /// An empty pool of an implicit index, of which loading would make so many nodes. It allows
+    /// [`take_apart`](Self::take_apart), and begins with room for as many more nodes: a loaded index hardly ever makes
+    /// room.
+    pub(super) fn implicit(nodes: usize) -> Self {
+        let apart = Some(Box::new(Apart { slab: Slab::new(8), fresh: Latched::default() }));
+        Self { apart, ..Self::new(nodes.clamp(1, ROOM_MAX).next_power_of_two()) }
     }
 
     /// A new node like that of [`take`](Self::take), for callers within [`sync::hushed`]: no other caller takes the
@@ -363,7 +371,7 @@ impl<T: Node> Pool<T> {
 
     /// Like [`in_use`](Self::in_use) with few looks, for callers that ask often: the fresh nodes of all stocks but the
     /// first count as in use, up to one in [`AHEAD_SHARE`] of the nodes. Not for indexes whose nodes are
-    /// [made apart](Self::make_apart).
+    /// made [apart](Self::take_apart).
     pub(super) fn about_in_use(&self) -> usize {
         debug_assert!(self.apart.is_none(), "nodes made apart come back, too, and are not counted");
         // Relaxed: a hint; the latch orders what it says.
@@ -580,10 +588,7 @@ mod tests {
     #[test]
     fn a_large_index_makes_more_nodes_at_a_time() {
         let made = |is_implicit| {
-            let mut pool: Pool<Plain> = Pool::new(2);
-            if is_implicit {
-                pool.make_apart();
-            }
+            let pool: Pool<Plain> = if is_implicit { Pool::implicit(2) } else { Pool::new(2) };
             drop(pool.take_for(0).1);
             pool.slab.len()
         };

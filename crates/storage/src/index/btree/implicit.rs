@@ -15,6 +15,7 @@ use core::ops::{Bound, ControlFlow, Range};
 
 use sync::{Latched, hushed};
 
+use crate::index::pool::Pool;
 use crate::index::{Inserted, LeafRef, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
 use crate::row::Direction;
@@ -145,14 +146,11 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         let implicit = Implicit { keys, row, lens, firsts, starts, counts, made: Latched::new(0) };
         let top = implicit.counts.len() - 1;
         let low = |number| implicit.low(top, number, self.suffix_bits, LEAF);
-        let first = self.root.child(0);
         self.root.begin(unmade(top, 0));
         (1..implicit.counts[top]).for_each(|at| self.root.add(at, low(at), unmade(top, at)));
-        if let Some(Child::Leaf(leaf)) = self.node(first) {
-            self.leaves.give(leaf, leaf.head.latch.lock().expect("the leaf of an empty tree"));
-        }
-        self.leaves.make_apart();
-        self.inners.make_apart();
+        // No pointer leads to the leaf of the empty tree any more.
+        self.leaves = Pool::implicit(implicit.counts[0]);
+        self.inners = Pool::implicit(implicit.counts[1..].iter().sum());
         self.implicit = Some(Box::new(implicit));
     }
 

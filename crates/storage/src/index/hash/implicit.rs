@@ -14,12 +14,12 @@ use sync::{Latched, hushed};
 
 use crate::arena::{SCATTERED, scattered};
 use crate::index::RowPtr;
-use crate::index::pool::Slab;
+use crate::index::pool::{Pool, Slab};
 use crate::key::OrderedKey;
 use crate::made::Made;
 use crate::shape::LeafMeta;
 
-use super::{Bucket, Hash, Place};
+use super::{BUCKETS_PER_OVERFLOW, Bucket, Hash, Place};
 
 /// Entries of a bucket that are drawn at most.
 const CROWD_MAX: usize = 16;
@@ -78,7 +78,7 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
             (sum * u64::MAX as f64) as u64
         });
         let crowds = crowds.collect();
-        self.overflows.make_apart();
+        self.overflows = Pool::implicit(self.buckets() / BUCKETS_PER_OVERFLOW);
         let (buckets, numbers) = (Slab::new(8), Latched::default());
         self.implicit = Some(Box::new(Implicit { rows, crowds, buckets, numbers }));
     }

@@ -164,7 +164,7 @@ fn job_array(
         blocks.len(),
         array.tasks,
         folder.join(file("sh")).display(),
-        args.recipe.display(),
+        recipe.display(),
         store.path().display(),
     ));
     Ok(0)

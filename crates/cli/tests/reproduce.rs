@@ -87,6 +87,14 @@ fn constants_are_changed_for_experiments_with_simulated_runs() {
 }
 
 #[test]
+fn a_whole_figure_has_more_points_than_the_part_that_a_recipe_takes() {
+    let planned = |option: &str| text(&output(&format!("reproduce B-16{option} --dry-run")));
+    assert!(planned("").contains("12 points") && planned(" --whole").contains("20 points"));
+    assert_refused("reproduce S-F7 --whole", "S-F7 take no part of a larger figure: leave `--whole` out");
+    assert_refused("reproduce --list --whole", "--whole");
+}
+
+#[test]
 fn what_cannot_be_repeated_is_refused_with_the_reason() {
     assert_refused("reproduce S-F1c", "waits for replication");
     assert_refused("reproduce B-20", "not testable here: the product is not named");

@@ -641,8 +641,8 @@ fn refuse_for_scheme(scheme: &Info, job: &Job) -> Result<(), Refusal> {
 /// fill of two thirds.
 const ROW_OVERHEAD: u64 = 160;
 
-/// Transactions that a simulated run may execute for each that it must, since all workers go on until the slowest has
-/// its own: on 1,568 workers there were 2.5.
+/// Transactions that a simulated run of several workers may execute for each that it must, since all go on until the
+/// slowest has its own: on 1,568 workers there were 2.5.
 const UNEVEN: u64 = 3;
 
 /// Returns the bytes of memory that the loaded data takes, without growth during the run.
@@ -686,13 +686,19 @@ impl Plan {
         let simulated = self.simulation.as_ref();
         simulated.map_or_else(
             || loaded_bytes(&self.forecast, have_versions_apart(&self.subjects)),
-            |simulation| simulation.needed_bytes(&self.forecast, UNEVEN * self.simulated_txns()),
+            |simulation| simulation.needed_bytes(&self.forecast, self.simulated_txns_at_most()),
         )
     }
 
     /// Returns `true` if rows are made when they are touched.
     pub(crate) fn is_implicit(&self) -> bool {
         self.simulation.as_ref().is_some_and(|it| it.rows == FirstRows::Implicit)
+    }
+
+    /// Returns the most transactions that a simulated run is expected to execute; 0 for native runs.
+    fn simulated_txns_at_most(&self) -> u64 {
+        let uneven = if self.job.workers > 1 { UNEVEN } else { 1 };
+        self.simulated_txns().saturating_mul(uneven)
     }
 
     /// Refuses a run that touches more rows than fit into memory, where rows are made when they are touched.
@@ -702,8 +708,9 @@ impl Plan {
             return Ok(());
         };
         Err(Refusal(format!(
-            "{} transactions touch rows of about {}, and {} of memory are available: ask for fewer with `--txns`",
-            self.simulated_txns(),
+            "up to {} transactions touch rows of about {}, and {} of memory are available: ask for fewer with \
+             `--txns`, or `txns` in a recipe",
+            self.simulated_txns_at_most(),
             crate::text::bytes(needed),
             crate::text::bytes(available)
         )))
@@ -959,7 +966,7 @@ mod tests {
         assert!(of(50).needed_bytes() < needed, "fewer transactions touch fewer rows");
         assert!([None, Some(needed)].iter().all(|&it| plan.refuse_touched_beyond_memory(it).is_ok()));
         let says = plan.refuse_touched_beyond_memory(Some(needed - 1)).expect_err("refused").0;
-        assert!(says.ends_with("ask for fewer with `--txns`"), "{says}");
+        assert!(says.contains("ask for fewer with `--txns`"), "{says}");
     }
 
     #[test]

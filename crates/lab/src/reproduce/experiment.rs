@@ -487,6 +487,26 @@ mod tests {
     }
 
     #[test]
+    fn whole_figures_have_the_axes_of_their_parts_so_that_relations_mean_the_same() {
+        for (name, text) in RECIPES {
+            let part = Recipe::parse(catalogue(), text).expect("legal");
+            if part.whole.is_none() {
+                continue;
+            }
+            let whole = Recipe::parse(catalogue(), &Recipe::text_of_whole(text)).expect("legal");
+            let names = |recipe: &Recipe| -> Vec<String> {
+                recipe.axes().into_iter().map(|(name, _)| name.to_owned()).collect()
+            };
+            assert_eq!(names(&whole), names(&part), "{name}");
+            let all = whole.axes();
+            for (axis, values) in part.axes() {
+                let (_, of_whole) = all.iter().find(|(name, _)| *name == axis).expect("the same axes");
+                assert!(values.iter().all(|value| of_whole.contains(value)), "{name}: {axis}");
+            }
+        }
+    }
+
+    #[test]
     fn every_verdict_is_under_both_policies_of_retry_or_there_is_a_reason() {
         let named: BTreeSet<String> = all().into_iter().flat_map(|experiment| experiment.recipes).collect();
         for (name, text) in RECIPES.iter().filter(|(name, _)| named.contains(*name)) {

@@ -117,6 +117,11 @@ impl<'e> Finding<'e> {
         format!("{} {}: {}", self.experiment.id, self.verdict_in_words(), parts.join("; "))
     }
 
+    /// Returns `true` if the results are of a whole figure, where the experiment's recipes have a part of it.
+    pub(super) fn is_whole(&self) -> bool {
+        self.sweeps.iter().any(|(_, sweep, _)| sweep.recipe.is_whole)
+    }
+
     /// Returns the finding as a result, with its evidence and the command that tests it again.
     pub fn claim(&self, folder: &Path) -> Reproduction {
         let experiment = self.experiment.clone();
@@ -128,7 +133,8 @@ impl<'e> Finding<'e> {
             self.sweeps.iter().flat_map(|(_, _, summary)| &summary.machines).collect();
         let by_retry = self.by_retry().into_iter();
         let (seed, id) = (self.seed + RECHECK, &experiment.id);
-        let recheck = format!("contend reproduce {id} --seed {seed} --out {}", folder.display());
+        let whole = if self.is_whole() { " --whole" } else { "" };
+        let recheck = format!("contend reproduce {id}{whole} --seed {seed} --out {}", folder.display());
         Reproduction {
             name: experiment.id,
             title: experiment.title,

@@ -106,6 +106,12 @@ pub fn finding(finding: &Finding<'_>) -> String {
         conditions(sweep).for_each(|line| lines.add(line));
         machines(&summary.machines).for_each(|line| lines.add(line));
     }
+    if finding.is_whole() {
+        lines.add(
+            "\nThe whole figure: relations, predictions and what is left untested are written for the part of it that \
+             the recipe has by itself.",
+        );
+    }
     lines.add("");
     lines.add(parts(finding).trim_end());
     for line in origins(finding).into_iter().chain(errors(finding)) {

@@ -73,7 +73,7 @@ pub struct Recipe {
 }
 
 /// Settings that change together, such as workers and warehouses where each worker is to have one.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct RecipeVariant {
     /// The name of the variant in results.
     pub name: String,
@@ -83,19 +83,15 @@ pub struct RecipeVariant {
 }
 
 /// The values of a whole figure: they replace those of the recipe that have the same name.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
 pub struct WholeFigure {
-    /// The schemes, unless they are the same.
-    #[serde(default)]
-    schemes: Vec<String>,
-    #[serde(default)]
+    title: Option<String>,
+    schemes: Option<Vec<String>>,
     settings: BTreeMap<String, Scalar>,
-    #[serde(default)]
     vary: BTreeMap<String, Vec<Scalar>>,
-    /// The variants, unless they are the same.
-    #[serde(default)]
-    variants: Vec<RecipeVariant>,
+    variants: Option<Vec<RecipeVariant>>,
+    why: BTreeMap<String, String>,
 }
 
 /// The file system in memory that Linux has everywhere.
@@ -196,41 +192,49 @@ impl Recipe {
     pub fn parse(catalogue: Catalogue, text: &str) -> Result<Self, Refusal> {
         let mut recipe: Self =
             toml::from_str(text).map_err(|error| Refusal(error.to_string().trim_end().to_owned()))?;
-        let is_whole = recipe.is_whole;
-        let mut whole = recipe.whole.clone().map(|whole| recipe.clone().with(whole));
-        for recipe in whole.iter_mut().chain([&mut recipe]) {
-            recipe.schemes = named(catalogue, &recipe.schemes)?;
-            recipe.judge(catalogue)?;
-        }
-        match whole {
-            Some(whole) if is_whole => Ok(whole),
-            None if is_whole => Err(Refusal(
-                "the recipe has no `[whole]`, so it takes no part of a larger figure: leave `is_whole` or `--whole` out"
-                    .to_owned(),
-            )),
-            _ => Ok(recipe),
-        }
+        recipe.schemes = named(catalogue, &recipe.schemes)?;
+        recipe.judge(catalogue)?;
+        let Some(whole) = recipe.whole.clone() else {
+            return if recipe.is_whole {
+                let says = "the recipe has no `[whole]`, so it takes no part of a larger figure: leave `is_whole` or \
+                            `--whole` out";
+                Err(Refusal(says.to_owned()))
+            } else {
+                Ok(recipe)
+            };
+        };
+        let in_whole = |refusal| Refusal(format!("with the values of `[whole]`: {refusal}"));
+        let whole = recipe.clone().with(catalogue, whole).map_err(in_whole)?;
+        Ok(if recipe.is_whole { whole } else { recipe })
     }
 
     /// Returns the text of a recipe that takes the values of its `[whole]`.
     pub fn text_of_whole(text: &str) -> String {
-        // Before the first table, and after nothing: the values of a recipe's head may be in any order.
+        // The values of a recipe's head may be in any order.
         format!("is_whole = true\n{text}")
     }
 
-    fn with(mut self, whole: WholeFigure) -> Self {
-        if !whole.schemes.is_empty() {
-            self.schemes = whole.schemes;
+    fn with(mut self, catalogue: Catalogue, whole: WholeFigure) -> Result<Self, Refusal> {
+        if whole == WholeFigure::default() {
+            return Err(Refusal("there are none: leave `[whole]` out".to_owned()));
         }
-        if !whole.variants.is_empty() {
-            self.variants = whole.variants;
+        let WholeFigure { title, schemes, settings, vary, variants, why } = whole;
+        self.title = format!("{} (whole figure)", title.unwrap_or(self.title));
+        if let Some(schemes) = schemes {
+            self.schemes = named(catalogue, &schemes)?;
         }
-        // A setting that is fixed in one may vary in the other.
-        self.settings.retain(|name, _| !whole.vary.contains_key(name));
-        self.vary.retain(|name, _| !whole.settings.contains_key(name));
-        self.settings.extend(whole.settings);
-        self.vary.extend(whole.vary);
-        self
+        // What is fixed, varies or is set by variants in one may be another of the three in the other.
+        let of_variants = variants.iter().flatten().flat_map(|variant| variant.settings.keys());
+        for name in settings.keys().chain(vary.keys()).chain(of_variants) {
+            self.settings.remove(name);
+            self.vary.remove(name);
+        }
+        self.variants = variants.unwrap_or(self.variants);
+        self.settings.extend(settings);
+        self.vary.extend(vary);
+        self.why.extend(why);
+        self.judge(catalogue)?;
+        Ok(self)
     }
 
     /// Returns the axes: the names of the settings that vary, with their values. The axis of variants comes first.
@@ -535,9 +539,33 @@ mod tests {
         let whole = Recipe::parse(catalogue(), &Recipe::text_of_whole(&text)).expect("legal");
         assert_eq!(values(&whole), (both("silo", "mocc"), Scalar::Int(2), 3));
         assert_eq!(whole.settings["ycsb.records"], Scalar::Int(1000), "the others stay");
+        assert!(whole.title.ends_with(" (whole figure)") && !part.title.contains("whole"));
         assert!(refusal(&Recipe::text_of_whole(RECIPE)).contains("leave `is_whole` or `--whole` out"));
         let wrong = text.replace("0.5, 0.9", "0.9, 0.9");
-        assert!(refusal(&wrong).contains("0.9 twice"), "the whole figure is checked with its part");
+        let says = refusal(&wrong);
+        assert!(
+            says.contains("`[whole]`") && says.contains("0.9 twice"),
+            "it is checked with its part: {says}"
+        );
+        let empty = RECIPE.replace("[why]", "[whole]\n[why]");
+        assert!(refusal(&empty).contains("leave `[whole]` out"));
+    }
+
+    #[test]
+    fn what_is_fixed_in_a_part_may_vary_in_the_whole_figure_and_the_other_way_round() {
+        let text = RECIPE.replace(
+            "[why]",
+            "[whole]\nvary = { workers = [1, 2] }\nsettings = { \"ycsb.theta\" = 0.9 }\ntitle = \"All\"\n\
+             why = { \"ycsb.theta\" = \"as published\" }\n[why]",
+        );
+        let whole = Recipe::parse(catalogue(), &Recipe::text_of_whole(&text)).expect("legal");
+        assert_eq!(whole.axes(), [("workers", vec!["1".to_owned(), "2".to_owned()])]);
+        assert_eq!(whole.settings["ycsb.theta"], Scalar::Real(0.9));
+        assert_eq!((&*whole.title, &*whole.why["ycsb.theta"]), ("All (whole figure)", "as published"));
+        let variants = "[[whole.variants]]\nname = \"few\"\nworkers = 2\n\"ycsb.theta\" = 0.5\n[why]";
+        let text = RECIPE.replace("[why]", variants);
+        let whole = Recipe::parse(catalogue(), &Recipe::text_of_whole(&text)).expect("legal");
+        assert_eq!(whole.axes(), [("variant", vec!["few".to_owned()])]);
     }
 
     #[test]

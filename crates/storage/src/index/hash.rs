@@ -452,9 +452,12 @@ impl<K: OrderedKey, L: LeafMeta> Hash<K, L> {
         // Relaxed: changed by the holder of `growing` only.
         let count = self.count.load(Ordering::Relaxed);
         let highest_bit = 1 << count.ilog2();
-        // SAFETY: `count` buckets were made before the holder of `growing` stored their number.
+        // SAFETY: whoever stored their number had made `count` buckets before, and held `growing`.
         let from = unsafe { self.buckets.get(count - highest_bit) };
-        let into = self.buckets.push(|_| Bucket::new());
+        let into = self.buckets.push(|number| {
+            assert_eq!(number, count, "a bucket has the number that its keys ask for");
+            Bucket::new()
+        });
         let (guard, seen) = loop {
             let version = from.head.latch.read().expect("first buckets are never gone");
             if let Some(guard) = from.head.upgrade(version) {

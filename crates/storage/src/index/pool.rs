@@ -327,7 +327,7 @@ impl<T: Node> Pool<T> {
     /// room.
     pub(super) fn implicit(nodes: usize) -> Self {
         let apart = Some(Box::new(Apart { slab: Slab::new(8), fresh: Latched::default() }));
-        Self { apart, ..Self::new(nodes.clamp(1, ROOM_MAX).next_power_of_two()) }
+        Self { apart, ..Self::new(nodes.clamp(AHEAD_MAX, ROOM_MAX).next_power_of_two()) }
     }
 
     /// A new node like that of [`take`](Self::take), for callers within [`sync::hushed`]: no other caller takes the

@@ -191,11 +191,12 @@ fn sweeps(
     for name in &experiment.recipes {
         let mut text = Cow::from(reproduce::recipe(name).expect("it is ready, so its recipes are there"));
         let mut recipe = Recipe::parse(catalogue, &text)?;
-        if args.whole && recipe.whole.is_some() {
-            text = Recipe::text_of_whole(&text).into();
-            recipe = Recipe::parse(catalogue, &text)?;
+        let is_part = recipe.whole.is_some();
+        has_part |= is_part;
+        if args.whole && is_part {
+            let (whole, its_text) = recipe.into_whole(catalogue, &text)?;
+            (recipe, text) = (whole, its_text.into());
         }
-        has_part |= recipe.whole.is_some();
         recipe.seed = args.seed.unwrap_or(recipe.seed);
         let repeat = if args.constants.is_empty() { recipe.repeat } else { 1 };
         recipe.repeat = args.repeat.unwrap_or(repeat);

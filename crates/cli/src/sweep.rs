@@ -64,9 +64,8 @@ fn planned(catalogue: Catalogue, args: &args::Sweep) -> Result<(Sweep, String), 
     })?;
     let in_recipe = |refusal: Refusal| Refusal(format!("`{name}`: {refusal}"));
     let mut recipe = Recipe::parse(catalogue, &text).map_err(in_recipe)?;
-    if args.whole && !recipe.is_whole {
-        text = Recipe::text_of_whole(&text);
-        recipe = Recipe::parse(catalogue, &text).map_err(in_recipe)?;
+    if args.whole {
+        (recipe, text) = recipe.into_whole(catalogue, &text).map_err(in_recipe)?;
     }
     if let Some(minutes) = args.budget {
         if !(0.0..=100_000.0).contains(&minutes) {

@@ -493,7 +493,7 @@ mod tests {
             if part.whole.is_none() {
                 continue;
             }
-            let whole = Recipe::parse(catalogue(), &Recipe::text_of_whole(text)).expect("legal");
+            let (whole, _) = part.clone().into_whole(catalogue(), text).expect("legal");
             let names = |recipe: &Recipe| -> Vec<String> {
                 recipe.axes().into_iter().map(|(name, _)| name.to_owned()).collect()
             };

@@ -208,10 +208,15 @@ impl Recipe {
         Ok(if recipe.is_whole { whole } else { recipe })
     }
 
-    /// Returns the text of a recipe that takes the values of its `[whole]`.
-    pub fn text_of_whole(text: &str) -> String {
+    /// Takes the values of the recipe's `[whole]`. `text` is what the recipe was read from; returns what it would be
+    /// read from with these values.
+    pub fn into_whole(self, catalogue: Catalogue, text: &str) -> Result<(Self, String), Refusal> {
+        if self.is_whole {
+            return Ok((self, text.to_owned()));
+        }
         // The values of a recipe's head may be in any order.
-        format!("is_whole = true\n{text}")
+        let text = format!("is_whole = true\n{text}");
+        Ok((Self::parse(catalogue, &text)?, text))
     }
 
     fn with(mut self, catalogue: Catalogue, whole: WholeFigure) -> Result<Self, Refusal> {
@@ -536,11 +541,19 @@ mod tests {
         let both = |one: &str, other: &str| vec![one.to_owned(), other.to_owned()];
         let part = Recipe::parse(catalogue(), &text).expect("legal");
         assert_eq!(values(&part), (both("silo", "no_wait"), Scalar::Int(1), 2));
-        let whole = Recipe::parse(catalogue(), &Recipe::text_of_whole(&text)).expect("legal");
+        let (whole, its_text) = part.clone().into_whole(catalogue(), &text).expect("legal");
+        let read = Recipe::parse(catalogue(), &its_text).expect("legal");
+        assert_eq!(values(&read), values(&whole));
+        assert_eq!(
+            read.into_whole(catalogue(), &its_text).expect("legal").1,
+            its_text,
+            "it is whole already"
+        );
         assert_eq!(values(&whole), (both("silo", "mocc"), Scalar::Int(2), 3));
         assert_eq!(whole.settings["ycsb.records"], Scalar::Int(1000), "the others stay");
         assert!(whole.title.ends_with(" (whole figure)") && !part.title.contains("whole"));
-        assert!(refusal(&Recipe::text_of_whole(RECIPE)).contains("leave `is_whole` or `--whole` out"));
+        let without = Recipe::parse(catalogue(), RECIPE).expect("legal").into_whole(catalogue(), RECIPE);
+        assert!(without.expect_err("refused").0.contains("leave `is_whole` or `--whole` out"));
         let wrong = text.replace("0.5, 0.9", "0.9, 0.9");
         let says = refusal(&wrong);
         assert!(
@@ -551,6 +564,10 @@ mod tests {
         assert!(refusal(&empty).contains("leave `[whole]` out"));
     }
 
+    fn whole_of(text: &str) -> Recipe {
+        Recipe::parse(catalogue(), text).and_then(|part| part.into_whole(catalogue(), text)).expect("legal").0
+    }
+
     #[test]
     fn what_is_fixed_in_a_part_may_vary_in_the_whole_figure_and_the_other_way_round() {
         let text = RECIPE.replace(
@@ -558,13 +575,13 @@ mod tests {
             "[whole]\nvary = { workers = [1, 2] }\nsettings = { \"ycsb.theta\" = 0.9 }\ntitle = \"All\"\n\
              why = { \"ycsb.theta\" = \"as published\" }\n[why]",
         );
-        let whole = Recipe::parse(catalogue(), &Recipe::text_of_whole(&text)).expect("legal");
+        let whole = whole_of(&text);
         assert_eq!(whole.axes(), [("workers", vec!["1".to_owned(), "2".to_owned()])]);
         assert_eq!(whole.settings["ycsb.theta"], Scalar::Real(0.9));
         assert_eq!((&*whole.title, &*whole.why["ycsb.theta"]), ("All (whole figure)", "as published"));
         let variants = "[[whole.variants]]\nname = \"few\"\nworkers = 2\n\"ycsb.theta\" = 0.5\n[why]";
         let text = RECIPE.replace("[why]", variants);
-        let whole = Recipe::parse(catalogue(), &Recipe::text_of_whole(&text)).expect("legal");
+        let whole = whole_of(&text);
         assert_eq!(whole.axes(), [("variant", vec!["few".to_owned()])]);
     }
 

@@ -233,7 +233,7 @@ pub(super) trait Node {
 /// The maximum number of nodes for which an implicit index has room at first. Room that is not used takes no memory.
 const ROOM_MAX: usize = 1 << 20;
 
-/// The maximum number of stocks of fresh nodes: threads rarely share one. One in models, which try all orders.
+/// The maximum number of stocks of nodes: threads rarely share one. One in models, which try all orders.
 const STOCKS: usize = if cfg!(loom) { 1 } else { 2_048 };
 /// Nodes of an index for each of its stocks: a small index has little memory ahead of its use.
 const NODES_PER_STOCK: usize = 64;
@@ -246,12 +246,13 @@ const AHEAD_SHARE: usize = 8;
 /// Nodes that are handed out held and taken back gone.
 pub(super) struct Pool<T> {
     slab: Slab<T>,
-    /// Nodes that were taken back.
-    free: Padded<Latched<Nodes<T>>>,
-    /// Whether there may be nodes that were taken back: most indexes only grow, and nobody then wants the latch.
-    has_free: Padded<AtomicBool>,
-    /// Fresh nodes of some threads each.
+    /// Nodes of some threads each: fresh ones, and those that these threads gave back.
     stocks: Growing<Padded<Latched<Nodes<T>>>>,
+    /// Nodes that were given back and for which a stock had no room.
+    free: Padded<Latched<Nodes<T>>>,
+    /// Whether there may be such nodes: most indexes only grow, and nobody then wants the latch. Each time that it
+    /// changes, all threads that read it wait for its line. So they read it only when their stocks are empty.
+    has_free: Padded<AtomicBool>,
     /// The nodes that are made while no simulated worker runs: whoever makes them can wait for no latch.
     apart: Option<Box<Apart<T>>>,
 }
@@ -279,9 +280,9 @@ impl<T: Node> Pool<T> {
     pub(super) fn new(first: usize) -> Self {
         Self {
             slab: Slab::new(first),
+            stocks: Growing::default(),
             free: Padded::default(),
             has_free: Padded::default(),
-            stocks: Growing::default(),
             apart: None,
         }
     }
@@ -294,32 +295,46 @@ impl<T: Node> Pool<T> {
 
     /// A node for the thread of this number.
     fn take_for(&self, thread: usize) -> (&T, VersionLatchGuard<'_>) {
-        // Relaxed: a hint; the latch orders what it says.
-        let has_free = || self.has_free.load(Ordering::Relaxed);
-        // Who waits may hear that nothing is left.
-        let free = if has_free() { self.free.lock_while(has_free) } else { None };
-        if let Some(mut free) = free {
-            let node = free.0.pop();
-            // Relaxed: as above.
-            self.has_free.store(!free.0.is_empty(), Ordering::Relaxed);
-            if let Some(node) = node {
-                // SAFETY: the node is an element of the slab, which outlives the borrow of `self`.
-                let node = unsafe { node.as_ref() };
-                return (node, node.latch().revive());
-            }
+        let (stock, ahead) = self.stock(thread);
+        let Nodes(stock) = &mut *stock.lock();
+        if stock.is_empty() {
+            stock.extend(self.take_free());
         }
+        if stock.is_empty() {
+            self.slab.push_all(ahead, |_| T::new(), |node| stock.push(node));
+        }
+        let node = stock.pop().expect("nodes were just made");
+        // SAFETY: the node is an element of the slab, which outlives the borrow of `self`.
+        let node = unsafe { node.as_ref() };
+        // A node that was given back is gone, and a fresh one is not.
+        let guard = node.latch().lock().unwrap_or_else(|| node.latch().revive());
+        (node, guard)
+    }
+
+    /// The stock of a thread, and the number of nodes that are made for it at a time, or kept there when they are given
+    /// back.
+    fn stock(&self, thread: usize) -> (&Latched<Nodes<T>>, usize) {
         // An implicit index is a large one, however few of its nodes are made so far.
         let len = if self.apart.is_some() { usize::MAX } else { self.slab.len() };
         let stocks = (len / NODES_PER_STOCK).clamp(1, STOCKS);
-        let Nodes(fresh) = &mut *self.stocks.make(thread % stocks).lock();
-        if fresh.is_empty() {
-            let ahead = (len / stocks / AHEAD_SHARE).clamp(AHEAD, AHEAD_MAX);
-            self.slab.push_all(ahead, |_| T::new(), |node| fresh.push(node));
+        (self.stocks.make(thread % stocks), (len / stocks / AHEAD_SHARE).clamp(AHEAD, AHEAD_MAX))
+    }
+
+    /// A node for which a stock had no room.
+    fn take_free(&self) -> Option<NonNull<T>> {
+        // Relaxed: a hint; the latch orders what it says.
+        let has_free = || self.has_free.load(Ordering::Relaxed);
+        if !has_free() {
+            return None;
         }
-        let node = fresh.pop().expect("nodes were just made");
-        // SAFETY: as above.
-        let node = unsafe { node.as_ref() };
-        (node, node.latch().lock().expect("a fresh node is not gone"))
+        // Who waits may hear that nothing is left.
+        let mut free = self.free.lock_while(has_free)?;
+        let node = free.0.pop();
+        if free.0.is_empty() {
+            // Relaxed: as above.
+            self.has_free.store(false, Ordering::Relaxed);
+        }
+        node
     }
 
     /// An empty pool of an implicit index, of which loading would make so many nodes. It allows
@@ -348,11 +363,25 @@ impl<T: Node> Pool<T> {
 
     /// Takes back a node to which no pointer leads any more.
     pub(super) fn give(&self, node: &T, guard: VersionLatchGuard<'_>) {
+        self.give_for(workers::own_number(), node, guard);
+    }
+
+    /// Takes back a node from the thread of this number. The thread's next node is the same one if there is room: a
+    /// transaction that takes its inserts back disturbs no other thread.
+    fn give_for(&self, thread: usize, node: &T, guard: VersionLatchGuard<'_>) {
         guard.retire();
+        let (stock, room) = self.stock(thread);
+        let Nodes(stock) = &mut *stock.lock();
+        if stock.len() < room {
+            stock.push(NonNull::from(node));
+            return;
+        }
         let mut free = self.free.lock();
         free.0.push(NonNull::from(node));
-        // Relaxed: a hint.
-        self.has_free.store(true, Ordering::Relaxed);
+        if free.0.len() == 1 {
+            // Relaxed: a hint.
+            self.has_free.store(true, Ordering::Relaxed);
+        }
     }
 
     /// See [`Slab::populate_ahead`].
@@ -360,24 +389,23 @@ impl<T: Node> Pool<T> {
         self.slab.populate_ahead();
     }
 
-    /// Nodes handed out and not taken back.
+    /// Nodes handed out and not taken back. One that moves meanwhile may not be counted.
     pub(super) fn in_use(&self) -> usize {
-        // In this order no node counts as free twice: one that leaves its stock meanwhile is never put back there, but
-        // it may be given back. A node that is made meanwhile counts as in use.
-        let given_back = self.free.lock().0.len();
-        let free = given_back + self.stocks().map(|stock| stock.lock().0.len()).sum::<usize>();
-        self.slab.len() + self.apart.as_ref().map_or(0, |apart| apart.in_use()) - free
+        let free = self.free.lock().0.len() + self.stocks().map(|stock| stock.lock().0.len()).sum::<usize>();
+        let made_apart = self.apart.as_ref().map_or(0, |apart| apart.in_use());
+        // A node that is taken and given back meanwhile may count as free twice.
+        (self.slab.len() + made_apart).saturating_sub(free)
     }
 
-    /// Like [`in_use`](Self::in_use) with few looks, for callers that ask often: the fresh nodes of all stocks but the
-    /// first count as in use, up to one in [`AHEAD_SHARE`] of the nodes. Not for indexes whose nodes are
+    /// Like [`in_use`](Self::in_use) with few looks, for callers that ask often: the nodes of all stocks but the first
+    /// count as in use, up to one in [`AHEAD_SHARE`] of the nodes. Not for indexes whose nodes are
     /// made [apart](Self::take_apart).
     pub(super) fn about_in_use(&self) -> usize {
         debug_assert!(self.apart.is_none(), "nodes made apart come back, too, and are not counted");
         // Relaxed: a hint; the latch orders what it says.
-        let given_back = if self.has_free.load(Ordering::Relaxed) { self.free.lock().0.len() } else { 0 };
-        let free = given_back + self.stocks.get(0).map_or(0, |stock| stock.lock().0.len());
-        self.slab.len() - free
+        let free = if self.has_free.load(Ordering::Relaxed) { self.free.lock().0.len() } else { 0 };
+        let stock = self.stocks.get(0).map_or(0, |stock| stock.lock().0.len());
+        self.slab.len().saturating_sub(free + stock)
     }
 
     /// Whether an address is in the memory of the nodes.
@@ -385,7 +413,7 @@ impl<T: Node> Pool<T> {
         self.slab.has(address) || self.apart.as_ref().is_some_and(|apart| apart.slab.has(address))
     }
 
-    /// Whether an address is in one of the stocks of fresh nodes.
+    /// Whether an address is in one of the stocks of nodes.
     pub(super) fn has_stock(&self, address: usize) -> bool {
         self.stocks().any(|stock| is_in(stock, address))
     }
@@ -562,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_that_move_while_they_are_counted_count_once() {
+    fn a_count_of_nodes_that_move_is_never_beyond_those_made() {
         for _ in 0..2_000 {
             let pool: Pool<Plain> = Pool::new(2);
             let is_done = AtomicBool::new(false);
@@ -583,6 +611,36 @@ mod tests {
                 is_done.store(true, Ordering::Relaxed);
             });
         }
+    }
+
+    #[test]
+    fn a_node_that_is_given_back_serves_its_thread_and_disturbs_no_other() {
+        let pool: Pool<Plain> = Pool::implicit(2);
+        let (node, guard) = pool.take_for(0);
+        drop(pool.take_for(1).1);
+        pool.give_for(0, node, guard);
+        assert!(!pool.has_free.load(Ordering::Relaxed));
+        let (again, guard) = pool.take_for(0);
+        assert!(core::ptr::eq(again, node));
+        drop(guard);
+    }
+
+    #[test]
+    fn nodes_for_which_a_stock_has_no_room_serve_all_threads() {
+        let pool: Pool<Plain> = Pool::implicit(2);
+        let taken: Vec<_> = (0..2 * AHEAD_MAX).map(|_| pool.take_for(0)).collect();
+        for (node, guard) in taken {
+            pool.give_for(0, node, guard);
+        }
+        assert!(pool.has_free.load(Ordering::Relaxed));
+        assert_eq!(pool.in_use(), 0);
+        for left in (0..AHEAD_MAX).rev() {
+            drop(pool.take_for(1).1);
+            assert_eq!(pool.has_free.load(Ordering::Relaxed), left > 0);
+            assert_eq!(pool.slab.len(), 2 * AHEAD_MAX, "none is made while some are free");
+        }
+        drop(pool.take_for(1).1);
+        assert_eq!(pool.slab.len(), 3 * AHEAD_MAX);
     }
 
     #[test]

@@ -6,11 +6,13 @@
 
 use std::collections::VecDeque;
 
-use sync::Latched;
 use sync::atomic::{AtomicU64, Ordering};
+use sync::{Latched, Padded};
 
-/// The maximum number of things that a slot keeps, apart from those that it takes from others.
-const KEPT_MAX: usize = 1024;
+/// The maximum number of things that a slot keeps, apart from those that it takes from others. The watermark may take a
+/// hundred transactions to pass what one has written where a thousand slots must tell their numbers first. A slot that
+/// meets the maximum before writes to the shared queue, and each such write costs all slots a miss.
+const KEPT_MAX: usize = 4096;
 /// The number of things that are handed over at a time.
 const HANDED: usize = KEPT_MAX / 2;
 /// The number of things that are looked at for each that was added, so that the queue becomes shorter.
@@ -32,8 +34,9 @@ pub(crate) struct Unsettled<T> {
 #[derive(Debug)]
 pub(crate) struct Shared<T> {
     things: Latched<VecDeque<(u64, T)>>,
-    /// The number of the first, or `NONE`: a hint, which spares the latch.
-    first: AtomicU64,
+    /// The number of the first, or `NONE`: a hint, which spares the latch. All slots read it often, so it shares its line
+    /// with nothing that is written.
+    first: Padded<AtomicU64>,
 }
 
 /// The first number where there are no things.
@@ -47,7 +50,7 @@ impl<T> Default for Unsettled<T> {
 
 impl<T> Default for Shared<T> {
     fn default() -> Self {
-        Self { things: Latched::default(), first: AtomicU64::new(NONE) }
+        Self { things: Latched::default(), first: Padded(AtomicU64::new(NONE)) }
     }
 }
 

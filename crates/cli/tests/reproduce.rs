@@ -57,9 +57,9 @@ impl Drop for Folder {
 fn the_catalogue_is_listed_with_what_each_experiment_waits_for() {
     let listed = output("reproduce --list");
     assert_eq!(listed.status.code(), Some(0));
-    assert!(text(&listed).contains("109 experiments: "), "{}", text(&listed));
+    assert!(text(&listed).contains("110 experiments: "), "{}", text(&listed));
     let objects = text(&output("reproduce --list --format json"));
-    assert_eq!(objects.lines().count(), 109);
+    assert_eq!(objects.lines().count(), 110);
     assert!(
         objects.lines().all(|line| line.contains("\"kind\":\"experiment\"") && line.contains("\"status\":"))
     );

@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Latched, Padded};
 
-/// The maximum number of things that a slot keeps, apart from those that it takes from others. The watermark may take a
-/// hundred transactions to pass what one has written where a thousand slots must tell their numbers first. A slot that
-/// meets the maximum before writes to the shared queue, and each such write costs all slots a miss.
+/// The maximum number of things that a slot keeps, apart from those that it takes from others. With a thousand slots
+/// the watermark passes what a transaction wrote only after a hundred later ones. A slot that meets the maximum before
+/// writes to the shared queue, and each such write costs all slots a miss.
 const KEPT_MAX: usize = 4096;
 /// The number of things that are handed over at a time.
 const HANDED: usize = KEPT_MAX / 2;
@@ -34,8 +34,8 @@ pub(crate) struct Unsettled<T> {
 #[derive(Debug)]
 pub(crate) struct Shared<T> {
     things: Latched<VecDeque<(u64, T)>>,
-    /// The number of the first, or `NONE`: a hint, which spares the latch. All slots read it often, so it shares its line
-    /// with nothing that is written.
+    /// The number of the first, or `NONE`: a hint, which spares the latch. All slots read it often, so it shares its
+    /// line with nothing that is written.
     first: Padded<AtomicU64>,
 }
 

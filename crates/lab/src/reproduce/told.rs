@@ -246,7 +246,7 @@ mod tests {
             let line = format!("  {:<9} {:<20} ", experiment.id, experiment.status().name());
             assert!(text.contains(&line), "{line}");
         }
-        assert!(text.contains("109 experiments: ") && text.contains("test a claim"), "{text}");
+        assert!(text.contains("110 experiments: ") && text.contains("test a claim"), "{text}");
         let listed = |id: &str| list(&[find(id).expect("catalogued")]).contains("no claim of the document");
         assert_eq!(
             ["E-7", "Q7", "F-7", "E-8", "E-5", "S-F4"].map(listed),

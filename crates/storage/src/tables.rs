@@ -868,6 +868,7 @@ mod tests {
     use crate::schema::Lookup;
     use crate::shape::{Meta, Owned};
     use crate::stock::BATCH;
+    use crate::unsettled::KEPT_MAX;
 
     #[derive(Debug, Default)]
     struct Word(AtomicU64);
@@ -1202,11 +1203,12 @@ mod tests {
 
     #[test]
     fn what_a_writer_leaves_behind_is_settled_by_another_if_it_idles() {
+        const COUNT: usize = 5 * KEPT_MAX;
         let (schema, table) = schema();
         let tables = Tables::<Chains>::new(&schema, 2, 0, false);
         let store = tables.get(table.id());
         let (mut idle, mut busy) = (tables.slot(), tables.slot());
-        let records: Vec<_> = (0..5_000).map(|_| idle.new_row(store, Home::At(0)).row().record(0)).collect();
+        let records: Vec<_> = (0..COUNT).map(|_| idle.new_row(store, Home::At(0)).row().record(0)).collect();
         for number in [1, 2] {
             for &record in &records {
                 idle.pin();
@@ -1214,7 +1216,7 @@ mod tests {
                 idle.unpin();
             }
         }
-        for _ in 0..5_000 {
+        for _ in 0..COUNT {
             busy.pin();
             settle(&mut busy);
             busy.unpin();
@@ -1224,7 +1226,7 @@ mod tests {
             busy.newest(**record).is_some_and(|newest| busy.is_settled(newest))
         };
         let settled = records.iter().filter(is_settled).count();
-        assert!(settled >= 5_000 - 1_024, "{settled} of 5000 records have one version");
+        assert!(settled >= COUNT - KEPT_MAX, "{settled} of {COUNT} records have one version");
         busy.unpin();
     }
 

@@ -12,7 +12,7 @@ use sync::{Latched, Padded};
 /// The maximum number of things that a slot keeps, apart from those that it takes from others. With a thousand slots
 /// the watermark passes what a transaction wrote only after a hundred later ones. A slot that meets the maximum before
 /// writes to the shared queue, and each such write costs all slots a miss.
-const KEPT_MAX: usize = 4096;
+pub(crate) const KEPT_MAX: usize = 4096;
 /// The number of things that are handed over at a time.
 const HANDED: usize = KEPT_MAX / 2;
 /// The number of things that are looked at for each that was added, so that the queue becomes shorter.
